@@ -1,0 +1,54 @@
+# Set-up needs Python 3.11 or newer and a package registry; nothing else.
+PYTHON ?= python3
+ROOT ?= .
+Q ?=
+VENV := .venv
+BIN := $(CURDIR)/$(VENV)/bin
+
+.PHONY: run ask test check bench fmt lock clean
+
+run: $(VENV)/.main  ## ask about this repository in the terminal (ROOT=… : about another)
+	@$(BIN)/ragpilot --directory "$(ROOT)"
+
+ask: $(VENV)/.main  ## index what is not indexed, then answer one question: make ask Q="…"
+	@$(BIN)/ragpilot --directory "$(ROOT)" index --quiet
+	@$(BIN)/ragpilot --directory "$(ROOT)" ask "$(Q)"
+
+test: $(VENV)/.dev  ## import contracts and tests
+	$(BIN)/lint-imports
+	$(BIN)/pytest
+
+check: $(VENV)/.dev  ## format, lint, types, import contracts, tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(MAKE) test
+
+bench: $(VENV)/.dev  ## figures, printed as tables
+	$(BIN)/python -m benchmarks
+
+fmt: $(VENV)/.dev  ## format and mend what can be mended
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lock: $(VENV)/.dev  ## pin dependencies anew, with hashes (needs uv)
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --upgrade --group build pyproject.toml -o requirements/main.txt
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --group dev pyproject.toml -c requirements/main.txt -o requirements/dev.txt
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "RagPilot needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.12 …")'
+	@echo "Making the environment .venv …"
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.main: requirements/main.txt pyproject.toml | $(VENV)/bin/python
+	@echo "Installing the pinned dependencies (half a minute, once) …"
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/main.txt
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt $(VENV)/.main
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@touch $@
+
+clean:
+	rm -rf $(VENV)

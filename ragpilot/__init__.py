@@ -1,0 +1,1 @@
+"""RagPilot answers questions about an indexed codebase, only from that codebase, with sources."""

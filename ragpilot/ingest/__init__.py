@@ -1,0 +1,1 @@
+"""From files to chunks in the store: walk, read, redact, chunk, embed."""

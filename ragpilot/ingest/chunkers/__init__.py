@@ -1,0 +1,1 @@
+"""Text to citable spans, one module a kind of text. Pure."""

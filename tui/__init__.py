@@ -1,0 +1,1 @@
+"""The terminal UI: Textual, speaking HTTP to the server."""
