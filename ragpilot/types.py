@@ -425,3 +425,48 @@ class IngestReport:
     seconds: float
     seconds_to_searchable: float
     warnings: tuple[str, ...] = ()
+
+
+# --- asking -----------------------------------------------------------------------------------------
+
+TOP_K_RANGE = (1, 50)
+QUESTION_MAX_CHARS = 16_000
+
+
+@dataclass(frozen=True, slots=True)
+class AskRequest:
+    """A question, checked. ``top_k`` None: the plan decides."""
+
+    question: str
+    request_id: str
+    top_k: int | None = None
+    corpus: str | None = None
+    focus: tuple[str, ...] = ()
+    """Paths or globs that the asker is looking at: hits under them rank higher, nothing else is hidden."""
+    conversation: tuple[Turn, ...] = ()
+    page: str | None = None
+    """What the asker has open (a route or a file), a further hint for ranking."""
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusInfo:
+    """A corpus that the actor may know of."""
+
+    name: str
+    default: bool
+    point_count: int
+    last_ingestion_time: datetime | None
+    dimensions: int
+    embedder: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """A source's own text with the lines around it, from the file while it is unchanged since it was indexed."""
+
+    source: Source
+    text: str
+    before: str
+    after: str
+    first_line: int
+    """Line number of the first line of ``before``, or of ``text`` where that is empty."""
