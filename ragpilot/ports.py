@@ -18,6 +18,7 @@ from ragpilot.types import (
     DocumentState,
     EmbedderIdentity,
     FacetField,
+    GateCalibration,
     Health,
     IndexedChunk,
     IndexIdentity,
@@ -54,6 +55,11 @@ class Embedder(Protocol):
     @property
     def default_floor(self) -> float:
         """The lowest cosine that means anything for this model."""
+        ...
+
+    @property
+    def gate(self) -> GateCalibration | None:
+        """The gate that was calibrated for this model; None where there is none: floor alone refuses then."""
         ...
 
     @property

@@ -223,6 +223,22 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class GateCalibration:
+    """The gate of one embedder: what a question's evidence must reach, by how much the actor may read.
+
+    Evidence is the best cosine plus ``word_weight`` times the largest share of the question's IDF mass that one of
+    the best hits holds. The background of unrelated text rises with the logarithm of the corpus's size.
+    """
+
+    threshold: float
+    """At ``reference_chunks`` readable chunks."""
+    per_decade: float
+    """Added for each tenfold of that."""
+    reference_chunks: int = 2000
+    word_weight: float = 0.2
+
+
+@dataclass(frozen=True, slots=True)
 class Bounds:
     """Floor and gate in force for one search, and where each came from."""
 

@@ -21,6 +21,7 @@ from ragpilot.types import (
     DocumentState,
     EmbedderIdentity,
     FacetField,
+    GateCalibration,
     Health,
     IndexedChunk,
     IndexIdentity,
@@ -56,6 +57,7 @@ class FakeEmbedder:
     def __init__(self, dimensions: int = 64, *, name: str = "fake", failure: RagPilotError | None = None) -> None:
         self.identity = EmbedderIdentity(name=name, dimensions=dimensions)
         self.default_floor = 0.35
+        self.gate: GateCalibration | None = None
         self.counter = FakeTokenCounter()
         self.failure = failure
         self.documents_embedded = 0

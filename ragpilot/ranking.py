@@ -1,0 +1,281 @@
+"""From candidates to an order: fusion, signals, near-duplicates. Pure; every weight stands in ``Weights``.
+
+Scores here decide the order and nothing else: what a hit reports, and what the floor tests, is its raw cosine.
+Fusion is convex over per-question min-max scores (Bruch, Gai and Ingber, "An Analysis of Fusion Functions for
+Hybrid Retrieval", 2023), which keeps the size of a lead where rank fusion forgets it.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ragpilot.lexical import parts, path_words, question_terms, stem, terms_of, words
+from ragpilot.types import Candidate, Chunk, RetrievalPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Every number of the ranking. Fused scores lie between 0 and 1; boosts are shares of the best one."""
+
+    dense: float = 0.6
+    """Share of the cosine in the fused score; the rest is lexical."""
+    dense_symbol: float = 0.3
+    """The same where the question is the bare name of a symbol."""
+    together: float = 0.2
+    """For the best chunk of a file, by how much of all score the file's chunks hold. The strongest signal."""
+    definition: float = 1.5
+    """For a chunk that defines a symbol which is the whole question; half of it where prose names the symbol."""
+    file_stem: float = 0.4
+    """For the share of the question's words that the file's own name holds."""
+    test: float = 0.5
+    """Factor for tests, unless the question is about tests."""
+    example: float = 0.6
+    """Factor for examples and benchmarks, unless the question is about them."""
+    source_type: float = 0.1
+    """For a source type that the question implies."""
+    prose: float = 0.1
+    """For documents where a guide is asked for (times the plan's prior)."""
+    focus: float = 0.3
+    """For documents that the asker is looking at."""
+    duplicate: float = 0.9
+    """Share of words from which on two chunks are near-duplicates (Jaccard)."""
+
+
+@dataclass(slots=True)
+class Ranked:
+    """A candidate on its way to a hit."""
+
+    candidate: Candidate
+    cosine: float
+    fused: float
+    score: float = 0.0
+    signals: dict[str, float] = field(default_factory=dict)
+    also_at: list[str] = field(default_factory=list)
+
+    def add(self, name: str, amount: float) -> None:
+        """Raise the score by ``amount`` and keep the reason."""
+        self.score += amount
+        self.signals[name] = round(self.signals.get(name, 0.0) + amount, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What of a question the signals look at, taken apart once."""
+
+    terms: frozenset[str]
+    symbols: tuple[str, ...]
+    bare_symbol: bool
+    about_tests: bool
+    about_examples: bool
+    files: tuple[str, ...] = ()
+    focus: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        question: str,
+        *,
+        symbols: tuple[str, ...],
+        bare_symbol: bool,
+        files: tuple[str, ...] = (),
+        focus: tuple[str, ...] = (),
+    ) -> Asked:
+        """Take a question apart; symbols and files are what ``routing`` found named in it."""
+        named = frozenset(question_terms(question))
+        return cls(
+            terms=named,
+            symbols=symbols,
+            bare_symbol=bare_symbol,
+            about_tests=bool(named & {"test", "unittest", "pytest", "spec", "fixtur", "mock"}),
+            about_examples=bool(named & {"exampl", "sampl", "demo", "benchmark", "tutori"}),
+            files=files,
+            focus=focus,
+        )
+
+
+_TEST_PATH = re.compile(
+    r"(?:^|/)(?:tests?|testing|__tests__|specs?|e2e|testdata|test_data|fixtures)/"
+    r"|(?:^|/)(?:test_[^/]*|conftest|[^/]*_(?:test|spec)|[^/]*[.-](?:test|spec)|[^/]*(?:Tests?|Spec|IT))\.\w+$"
+)
+_EXAMPLE_PATH = re.compile(
+    r"(?:^|/)_?(?:examples?|samples?|demos?|docs_src|benchmarks?|bench|playground)/", re.IGNORECASE
+)
+_PROSE = ("docs-markdown", "docs-text")
+
+
+def is_test(path: str) -> bool:
+    """Whether a path is a test's, by the conventions of the languages that are indexed."""
+    return bool(_TEST_PATH.search(path))
+
+
+def is_example(path: str) -> bool:
+    """Whether a path is an example's or a benchmark's."""
+    return bool(_EXAMPLE_PATH.search(path))
+
+
+def _scaled(values: Sequence[float]) -> list[float]:
+    """Min-max to 0..1; all 1 where all are alike, for then they do not tell candidates apart."""
+    low, high = min(values), max(values)
+    if high - low < 1e-9:
+        return [1.0 if high > 0 else 0.0] * len(values)
+    return [(value - low) / (high - low) for value in values]
+
+
+def fuse(candidates: Iterable[Candidate], *, dense_share: float) -> list[Ranked]:
+    """Candidates with a cosine, each with its convex fused score, in no order."""
+    pool = [(candidate, candidate.cosine) for candidate in candidates]
+    scored = [(candidate, cosine) for candidate, cosine in pool if cosine is not None]
+    if not scored:
+        return []
+    dense = _scaled([cosine for _, cosine in scored])
+    lexical = _scaled([candidate.lexical_score for candidate, _ in scored])
+    ranked = []
+    for (candidate, cosine), near, shared in zip(scored, dense, lexical, strict=True):
+        fused = dense_share * near + (1 - dense_share) * shared
+        ranked.append(Ranked(candidate, cosine, fused, fused))
+    return ranked
+
+
+def _defines(chunk: Chunk, symbol: str) -> bool:
+    """Whether the chunk's own symbol is the named one: ``Router.get`` and ``get`` both name ``Api.Router.get``."""
+    if not chunk.symbol:
+        return False
+    own = [part.lower() for part in re.split(r"[.:#>\s]+", chunk.symbol) if part]
+    asked = [part.lower() for part in re.split(r"[.:#>-]+", symbol) if part]
+    return bool(asked) and own[-len(asked) :] == asked
+
+
+def _boost_definitions(ranked: Sequence[Ranked], asked: Asked, unit: float, weights: Weights) -> None:
+    amount = weights.definition * unit * (1.0 if asked.bare_symbol else 0.5)
+    for item in ranked:
+        chunk = item.candidate.chunk
+        if chunk.source_type in _PROSE:
+            continue
+        if any(_defines(chunk, symbol) for symbol in asked.symbols):
+            item.add("definition", amount)
+
+
+def _boost_file_names(ranked: Sequence[Ranked], asked: Asked, unit: float, weights: Weights) -> None:
+    """A file whose name holds the question's words: ``retry policy`` and ``retry_policy.go``."""
+    if not asked.terms:
+        return
+    for item in ranked:
+        path = item.candidate.chunk.path
+        own = {term for word in path_words(path)[-3:-1] for term in terms_of(word)}
+        shared = len(own & asked.terms)
+        if shared:
+            item.add("file_stem", weights.file_stem * unit * shared / max(len(asked.terms), len(own)))
+        if any(path == named or path.endswith("/" + named) for named in asked.files):
+            item.add("named_file", weights.definition * unit)
+
+
+def _boost_together(ranked: Sequence[Ranked], unit: float, weights: Weights) -> None:
+    """Several good chunks in one file speak for the file: its best chunk is raised by the file's share."""
+    held: dict[str, float] = defaultdict(float)
+    best: dict[str, Ranked] = {}
+    for item in ranked:
+        path = item.candidate.chunk.path
+        held[path] += item.score
+        if path not in best or item.score > best[path].score:
+            best[path] = item
+    most = max(held.values(), default=0.0)
+    if most > 0:
+        for path, item in best.items():
+            item.add("together", weights.together * unit * held[path] / most)
+
+
+def _weigh_paths(ranked: Sequence[Ranked], asked: Asked, weights: Weights) -> None:
+    for item in ranked:
+        path = item.candidate.chunk.path
+        for name, factor, applies in (
+            ("test", weights.test, not asked.about_tests and is_test(path)),
+            ("example", weights.example, not asked.about_examples and is_example(path)),
+        ):
+            if applies:
+                item.add(name, item.score * (factor - 1.0))
+
+
+def _in_focus(path: str, focus: Sequence[str]) -> bool:
+    return any(
+        path == given or path.startswith(given.rstrip("/") + "/") or fnmatch.fnmatchcase(path, given) for given in focus
+    )
+
+
+def _boost_plan(ranked: Sequence[Ranked], asked: Asked, plan: RetrievalPlan, unit: float, weights: Weights) -> None:
+    for item in ranked:
+        chunk = item.candidate.chunk
+        if chunk.source_type in plan.source_types:
+            item.add("source_type", weights.source_type * unit)
+        if plan.document_prior and chunk.source_type in _PROSE:
+            item.add("prose", weights.prose * unit * plan.document_prior)
+        if asked.focus and _in_focus(chunk.path, asked.focus):
+            item.add("focus", weights.focus * unit)
+
+
+def rank(
+    candidates: Iterable[Candidate], asked: Asked, plan: RetrievalPlan, weights: Weights | None = None
+) -> list[Ranked]:
+    """All candidates that have a cosine, best first; ties fall by cosine, then path and line, then id."""
+    weights = weights or Weights()
+    ranked = fuse(candidates, dense_share=weights.dense_symbol if asked.bare_symbol else weights.dense)
+    unit = max((item.fused for item in ranked), default=0.0)
+    _boost_definitions(ranked, asked, unit, weights)
+    _boost_file_names(ranked, asked, unit, weights)
+    _boost_plan(ranked, asked, plan, unit, weights)
+    _boost_together(ranked, unit, weights)
+    _weigh_paths(ranked, asked, weights)
+    ranked.sort(key=_order)
+    return ranked
+
+
+def _order(item: Ranked) -> tuple[float, float, str, int, str]:
+    chunk = item.candidate.chunk
+    return (-round(item.score, 9), -round(item.cosine, 9), chunk.path, chunk.start_line, chunk.id)
+
+
+def collapse(ranked: Sequence[Ranked], *, most: int, weights: Weights | None = None) -> list[Ranked]:
+    """The first ``most`` items without near-duplicates of earlier ones, which note where else they stand."""
+    share = (weights or Weights()).duplicate
+    kept: list[tuple[Ranked, frozenset[str]]] = []
+    for item in ranked:
+        own = frozenset(words(item.candidate.chunk.text))
+        twin = next((other for other, held in kept if _alike(own, held, share)), None)
+        if twin is not None:
+            chunk = item.candidate.chunk
+            twin.also_at.append(f"{chunk.path}:{chunk.start_line}-{chunk.end_line}")
+            continue
+        if len(kept) == most:
+            break
+        kept.append((item, own))
+    return [item for item, _ in kept]
+
+
+def _alike(left: frozenset[str], right: frozenset[str], share: float) -> bool:
+    smaller, larger = sorted((len(left), len(right)))
+    if not larger or smaller / larger < share:
+        return larger == 0
+    return len(left & right) >= share * len(left | right)
+
+
+def spread(ranked: Sequence[Ranked], *, per_document: int, k: int) -> list[Ranked]:
+    """The best ``k``, at most ``per_document`` of one document while other documents have something to say."""
+    taken: list[Ranked] = []
+    held_back: list[Ranked] = []
+    count: dict[str, int] = defaultdict(int)
+    for item in ranked:
+        document = item.candidate.chunk.document_id
+        target = taken if count[document] < per_document else held_back
+        count[document] += 1
+        target.append(item)
+    chosen = taken[:k]
+    chosen += held_back[: k - len(chosen)]
+    return sorted(chosen, key=_order)
+
+
+def stemmed(text: str) -> frozenset[str]:
+    """The stemmed identifier parts of a text, for overlap with a question."""
+    return frozenset(stem(part) for word in words(text) for part in parts(word))

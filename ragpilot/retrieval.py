@@ -1,0 +1,323 @@
+"""From a question and an actor to hits: plan, embed, search, floor, gate, rank, and one broadened retry.
+
+What an actor may not read is never seen here: the store's query carries the readers filter, and everything below is
+computed from what came back, including the statistics that the gate is judged by.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ragpilot import ranking, refusal, routing
+from ragpilot.citations import citation_line
+from ragpilot.classify import SourceTypeClassifier
+from ragpilot.config import RetrievalSettings
+from ragpilot.errors import IndexMismatchError
+from ragpilot.lexical import question_terms, question_vector, term_id
+from ragpilot.ports import ChunkStore, Embedder
+from ragpilot.ranking import Asked, Ranked, Weights
+from ragpilot.types import (
+    Actor,
+    Bounds,
+    Candidate,
+    GateCalibration,
+    Hit,
+    IndexIdentity,
+    NearMiss,
+    RetrievalPlan,
+    StoreQuery,
+    TermStatistics,
+    Vector,
+)
+
+HEADERS_AT_ONCE = 150
+"""How many missing headers of lexical candidates are embedded at the question (DESIGN section 9)."""
+HEADERS_KEPT = 20_000
+NEAR_MISSES = 3
+BROADER = 4
+"""How many times deeper the retry looks."""
+TRACED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """What a question found. ``hits`` is empty where floor or gate refused; ``trace`` says why, hit by hit."""
+
+    hits: tuple[Hit, ...]
+    bounds: Bounds
+    plan: RetrievalPlan
+    near_misses: tuple[NearMiss, ...] = ()
+    trace: tuple[dict[str, Any], ...] = ()
+    evidence: float = 0.0
+    readable: int = 0
+    timings: dict[str, float] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+class Retriever:
+    """Searches one store with one embedder. Safe for concurrent use."""
+
+    def __init__(
+        self,
+        store: ChunkStore,
+        embedder: Embedder,
+        settings: RetrievalSettings,
+        *,
+        identity: IndexIdentity,
+        weights: Weights | None = None,
+        classifier: SourceTypeClassifier | None = None,
+    ) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._settings = settings
+        self._identity = identity
+        self._weights = weights or Weights()
+        self._classifier = classifier or SourceTypeClassifier()
+        self._headers = _HeaderVectors(embedder)
+
+    def plan(self, question: str, top_k: int | None = None) -> RetrievalPlan:
+        """How the question would be searched."""
+        source_types = self._classifier.classify(question)
+        return routing.plan(question, top_k=top_k, default_k=self._settings.top_k, source_types=source_types)
+
+    def bounds(self, readable: int) -> Bounds:
+        """Floor and gate in force for an actor who may read ``readable`` chunks."""
+        return refusal.bounds(
+            self._settings,
+            embedder=self._embedder.identity.name,
+            default_floor=self._embedder.default_floor,
+            calibration=self._embedder.gate,
+            readable=readable,
+        )
+
+    async def search(
+        self,
+        actor: Actor,
+        question: str,
+        *,
+        corpus: str,
+        top_k: int | None = None,
+        focus: Sequence[str] = (),
+        min_score: float | None = None,
+    ) -> Retrieval:
+        """Hits for ``question`` among what ``actor`` may read, best first.
+
+        ``min_score`` can raise the floor for this search, never lower it. Raises IndexMismatchError where the
+        collection was built otherwise than this process would embed, EmbedderError and StoreError.
+        """
+        plan = self.plan(question, top_k)
+        if plan.intent == routing.Intent.SMALL_TALK:
+            return Retrieval((), self.bounds(0), plan)
+        await self._check_identity(corpus)
+        watch = _Stopwatch()
+        vector = await self._embedder.embed_question(question)
+        watch.lap("embed")
+        asked = Asked.of(
+            question,
+            symbols=routing.named_symbols(question),
+            bare_symbol=routing.is_symbol(question),
+            files=routing.named_files(question),
+            focus=tuple(focus),
+        )
+        terms = question_terms(question)
+        statistics = await self._store.term_statistics(actor, corpus, sorted({term_id(term) for term in terms}))
+        bounds = self.bounds(statistics.total)
+        if min_score is not None and min_score > bounds.floor:
+            bounds = replace(bounds, floor=min_score, floor_origin="request")
+        query = StoreQuery(corpus, vector, question_vector(question), plan.depth, plan.depth)
+        candidates = await self._candidates(actor, query)
+        watch.lap("search")
+        ranked = ranking.rank(candidates, asked, plan, self._weights)
+        evidence = self._evidence(ranked, terms, statistics)
+        found = _Found(ranked, bounds, evidence)
+        if not found.passes_gate:
+            watch.lap("rank")
+            return self._result((), found, plan, statistics, watch)
+        chosen = self._choose(ranked, bounds, plan)
+        if len(chosen) < plan.k and statistics.total > len(candidates):
+            broad = replace(plan, source_types=frozenset(), depth=plan.depth * BROADER)
+            deeper = replace(query, dense_limit=broad.depth, lexical_limit=broad.depth)
+            watch.lap("rank")
+            ranked = ranking.rank(await self._candidates(actor, deeper), asked, broad, self._weights)
+            watch.lap("retry")
+            found = _Found(ranked, bounds, evidence)
+            chosen = self._choose(ranked, bounds, broad)
+        hits = tuple(
+            Hit(item.candidate.chunk, item.cosine, at, dict(item.signals), tuple(item.also_at))
+            for at, item in enumerate(chosen, start=1)
+        )
+        watch.lap("rank")
+        return self._result(hits, found, plan, statistics, watch)
+
+    async def _check_identity(self, corpus: str) -> None:
+        info = await self._store.describe(corpus)
+        if info is not None and info.identity != self._identity:
+            raise IndexMismatchError(
+                f"The index of corpus {corpus!r} was built with {describe_identity(info.identity)}; "
+                f"configured is {describe_identity(self._identity)}.",
+                hint="Build it anew with `ragpilot index --rebuild`, or configure what it was built with.",
+            )
+
+    async def _candidates(self, actor: Actor, query: StoreQuery) -> list[Candidate]:
+        """What the store returns; header vectors that are not in it yet are made for the best lexical matches."""
+        candidates = await self._store.search(actor, query)
+        bare = [candidate for candidate in candidates if candidate.header_score is None]
+        bare.sort(key=lambda candidate: (-candidate.lexical_score, candidate.chunk.id))
+        bare = bare[:HEADERS_AT_ONCE]
+        if not bare:
+            return candidates
+        vectors = await self._headers.of([candidate.chunk.header for candidate in bare])
+        scores = {
+            candidate.chunk.id: float(np.dot(vector, query.vector))
+            for candidate, vector in zip(bare, vectors, strict=True)
+        }
+        return [
+            replace(candidate, header_score=scores[candidate.chunk.id]) if candidate.chunk.id in scores else candidate
+            for candidate in candidates
+        ]
+
+    def _evidence(self, ranked: Sequence[Ranked], terms: Sequence[str], statistics: TermStatistics) -> float:
+        if not ranked:
+            return 0.0
+        calibration = self._embedder.gate or GateCalibration(threshold=0.0, per_decade=0.0)
+        best_cosine = max(item.cosine for item in ranked)
+        best = [item.candidate.chunk for item in ranked[: refusal.GATE_HITS]]
+        return refusal.evidence(best_cosine, terms, best, statistics, calibration.word_weight)
+
+    def _choose(self, ranked: Sequence[Ranked], bounds: Bounds, plan: RetrievalPlan) -> list[Ranked]:
+        above = [item for item in ranked if item.cosine >= bounds.floor]
+        distinct = ranking.collapse(above, most=plan.k * 4, weights=self._weights)
+        return ranking.spread(distinct, per_document=plan.per_document, k=plan.k)
+
+    def _result(
+        self,
+        hits: tuple[Hit, ...],
+        found: _Found,
+        plan: RetrievalPlan,
+        statistics: TermStatistics,
+        watch: _Stopwatch,
+    ) -> Retrieval:
+        return Retrieval(
+            hits=hits,
+            bounds=found.bounds,
+            plan=plan,
+            near_misses=() if hits else found.near_misses(),
+            trace=found.trace({hit.chunk.id for hit in hits}),
+            evidence=round(found.evidence, 4),
+            readable=statistics.total,
+            timings=watch.laps,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Ranked candidates beside the bounds they are held to."""
+
+    ranked: Sequence[Ranked]
+    bounds: Bounds
+    evidence: float
+
+    @property
+    def passes_gate(self) -> bool:
+        return self.bounds.gate is None or self.evidence >= self.bounds.gate
+
+    def near_misses(self) -> tuple[NearMiss, ...]:
+        """The best that were rejected, with the bound they failed."""
+        under_floor = self.passes_gate or self.bounds.gate is None
+        misses = []
+        for item in sorted(self.ranked, key=lambda item: -item.cosine)[:NEAR_MISSES]:
+            chunk = item.candidate.chunk
+            floored = under_floor or item.cosine < self.bounds.floor
+            misses.append(
+                NearMiss(
+                    path=chunk.path,
+                    symbol=chunk.symbol,
+                    start_line=chunk.start_line,
+                    end_line=chunk.end_line,
+                    score=round(item.cosine if floored else self.evidence, 4),
+                    bound="floor" if floored else "gate",
+                    needed=self.bounds.floor if floored else self.bounds.gate or 0.0,
+                )
+            )
+        return tuple(misses)
+
+    def trace(self, chosen: set[str]) -> tuple[dict[str, Any], ...]:
+        """The best candidates with their scores and what became of them so far: the receipt's first half."""
+        return tuple(self._row(at, item, chosen) for at, item in enumerate(self.ranked[:TRACED], start=1))
+
+    def _row(self, at: int, item: Ranked, chosen: set[str]) -> dict[str, Any]:
+        chunk, candidate = item.candidate.chunk, item.candidate
+        if chunk.id in chosen:
+            fate = "hit"
+        elif not self.passes_gate:
+            fate = "dropped_by_gate"
+        elif item.cosine < self.bounds.floor:
+            fate = "dropped_by_floor"
+        else:
+            fate = "not_needed"
+        return {
+            "rank": at,
+            "id": chunk.id,
+            "source": citation_line(chunk.path, chunk.start_line, chunk.end_line, chunk.symbol),
+            "cosine": round(item.cosine, 4),
+            "header": _rounded(candidate.header_score),
+            "body": _rounded(candidate.body_score),
+            "lexical": round(candidate.lexical_score, 4),
+            "fused": round(item.fused, 4),
+            "score": round(item.score, 4),
+            "signals": dict(item.signals),
+            "also_at": list(item.also_at),
+            "fate": fate,
+        }
+
+
+class _HeaderVectors:
+    """Vectors of headers that were embedded at a question, kept while the process lives.
+
+    Keyed by the text alone and asked for only of chunks that the store has let the actor read.
+    """
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._kept: OrderedDict[str, Vector] = OrderedDict()
+
+    async def of(self, headers: Sequence[str]) -> list[Vector]:
+        missing = list(dict.fromkeys(header for header in headers if header not in self._kept))
+        if missing:
+            vectors = await self._embedder.embed_documents(missing)
+            self._kept.update(zip(missing, vectors, strict=True))
+        result = [self._kept[header] for header in headers]
+        for header in headers:
+            self._kept.move_to_end(header)
+        while len(self._kept) > HEADERS_KEPT:
+            self._kept.popitem(last=False)
+        return result
+
+
+class _Stopwatch:
+    """Milliseconds by stage; a stage that comes again adds up."""
+
+    def __init__(self) -> None:
+        self._last = time.perf_counter()
+        self.laps: dict[str, float] = {}
+
+    def lap(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.laps[stage] = round(self.laps.get(stage, 0.0) + (now - self._last) * 1000, 2)
+        self._last = now
+
+
+def _rounded(score: float | None) -> float | None:
+    return None if score is None else round(score, 4)
+
+
+def describe_identity(identity: IndexIdentity) -> str:
+    """An index identity in words, for messages."""
+    embedder = identity.embedder
+    return f"{embedder.name} ({embedder.dimensions} dimensions, chunker {identity.chunker})"

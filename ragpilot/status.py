@@ -1,0 +1,118 @@
+"""StatusService: health, what an actor may know of the index, and the text of a source."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from ragpilot.citations import citation_line
+from ragpilot.config import Settings
+from ragpilot.corpora import known_corpora, resolve_corpus
+from ragpilot.errors import UnknownSourceError
+from ragpilot.freshness import Freshness
+from ragpilot.ports import ChatModel, ChunkStore, Embedder
+from ragpilot.retrieval import Retriever
+from ragpilot.types import Actor, Chunk, CorpusInfo, Health, IndexStats, Source, SourceText
+
+ReadText = Callable[[str, str], str | None]
+"""(corpus, path) -> the file's text as it would be indexed (decoded, redacted); None where it cannot be had."""
+
+
+class StatusService:
+    """Answers what can be known beside answers; everything is scoped to the actor."""
+
+    def __init__(
+        self,
+        store: ChunkStore,
+        embedder: Embedder,
+        chat: ChatModel,
+        retriever: Retriever,
+        settings: Settings,
+        freshness: Freshness,
+        read_text: ReadText,
+    ) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._chat = chat
+        self._retriever = retriever
+        self._settings = settings
+        self._freshness = freshness
+        self._read_text = read_text
+
+    async def health(self) -> dict[str, Health]:
+        """Reachability of store, embedder and model, asked at once."""
+        names = ("store", "embedder", "model")
+        checks: tuple[Awaitable[Health], ...] = (self._store.check(), self._embedder.check(), self._chat.check())
+        return dict(zip(names, await asyncio.gather(*checks), strict=True))
+
+    async def stats(self, actor: Actor, corpus: str | None = None) -> IndexStats:
+        """Counts of what the actor may read. Raises UnknownCorpusError and StoreError."""
+        name = resolve_corpus(self._settings, actor, corpus).name
+        total = await self._store.count(actor, name)
+        headers = await self._store.count(actor, name, having="header")
+        bodies = await self._store.count(actor, name, having="body")
+        return IndexStats(
+            corpus=name,
+            point_count=total,
+            last_ingestion_time=await self._store.last_indexed(actor, name),
+            documents=len(await self._store.facets(actor, name, "path")),
+            chunks_by_source_type=await self._store.facets(actor, name, "source_type"),
+            header_share=headers / total if total else 1.0,
+            body_share=bodies / total if total else 1.0,
+            embedder=self._embedder.identity,
+            bounds=self._retriever.bounds(total),
+        )
+
+    async def corpora(self, actor: Actor) -> list[CorpusInfo]:
+        """The corpora that the actor may know of, the default one first named."""
+        return [
+            CorpusInfo(
+                name=corpus.name,
+                default=at == 0,
+                point_count=await self._store.count(actor, corpus.name),
+                last_ingestion_time=await self._store.last_indexed(actor, corpus.name),
+                dimensions=self._embedder.identity.dimensions,
+                embedder=self._embedder.identity.name,
+            )
+            for at, corpus in enumerate(known_corpora(self._settings, actor))
+        ]
+
+    async def source(self, actor: Actor, corpus: str | None, chunk_id: str, *, context: int = 10) -> SourceText:
+        """A readable chunk with up to ``context`` lines around it. Raises UnknownSourceError."""
+        name = resolve_corpus(self._settings, actor, corpus).name
+        chunk = await self._store.get(actor, name, chunk_id)
+        if chunk is None:
+            raise UnknownSourceError(f"There is no source {chunk_id!r} in corpus {name!r}.")
+        stale = bool(await self._freshness.stale([chunk]))
+        before, after = ([], []) if stale or not context else await self._around(chunk, context)
+        return SourceText(
+            source=_source(chunk, stale=stale),
+            text=chunk.text,
+            before="\n".join(before),
+            after="\n".join(after),
+            first_line=chunk.start_line - len(before),
+        )
+
+    async def _around(self, chunk: Chunk, context: int) -> tuple[list[str], list[str]]:
+        text = await asyncio.to_thread(self._read_text, chunk.corpus, chunk.path)
+        if text is None:
+            return [], []
+        lines = text.split("\n")
+        first = max(0, chunk.start_line - 1 - context)
+        return lines[first : chunk.start_line - 1], lines[chunk.end_line : chunk.end_line + context]
+
+
+def _source(chunk: Chunk, *, stale: bool) -> Source:
+    """A chunk that was looked up by its id: no question, so no score."""
+    return Source(
+        file_path=chunk.path,
+        symbol=chunk.symbol,
+        score=0.0,
+        id=chunk.id,
+        title=chunk.title,
+        start_line=chunk.start_line,
+        end_line=chunk.end_line,
+        citation=citation_line(chunk.path, chunk.start_line, chunk.end_line, chunk.symbol),
+        source_type=chunk.source_type,
+        stale=stale,
+    )
