@@ -19,9 +19,10 @@ RagPilotError                     what happened, and ``hint``: what to do next
 ├── ChatModelError                the chat model failed
 │   ├── ChatModelUnavailableError it cannot be reached or lacks the model
 │   └── ChatModelTimeoutError     no first token, a silent stream, or an answer past the total limit
-└── IngestError                   a run cannot start or go on
-    ├── RootError                 a root is missing, no folder, holds nothing, or may not be indexed
-    └── IngestRunningError        another run is under way
+├── IngestError                   a run cannot start or go on
+│   ├── RootError                 a root is missing, no folder, holds nothing, or may not be indexed
+│   └── IngestRunningError        another run is under way
+└── ServerUnreachableError        a client finds no RagPilot server, or lost it in mid-answer
 
 ``code`` is the word that clients see; messages are written for the person who reads them and hold no secret.
 """
@@ -180,3 +181,9 @@ class IngestRunningError(IngestError):
     """Another run is under way on this corpus."""
 
     code = "ingest_running"
+
+
+class ServerUnreachableError(RagPilotError):
+    """No RagPilot server answers: refused, reset, silent, another program's, or an answer that broke off."""
+
+    code = "server_unreachable"

@@ -11,7 +11,21 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from ragpilot.types import IngestProgress, IngestReport, NearMiss, Outcome, Source
+from ragpilot import errors
+from ragpilot.types import (
+    Bounds,
+    CorpusInfo,
+    EmbedderIdentity,
+    Health,
+    IndexStats,
+    IngestProgress,
+    IngestReport,
+    LeftOut,
+    NearMiss,
+    Outcome,
+    Source,
+    SourceText,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,3 +164,80 @@ def event_from_wire(name: str, data: str) -> AnswerEvent | None:
             return _build(Failed, body)
         case _:
             return None
+
+
+def ingest_event_from_wire(name: str, data: str) -> IngestProgress | IngestReport | Failed | None:
+    """The event of a run of ingestion; None for a name that this version does not know."""
+    body = json.loads(data)
+    match name:
+        case "progress":
+            return _build(IngestProgress, body)
+        case "report":
+            return _build(
+                IngestReport,
+                body,
+                left_out=tuple(_build(LeftOut, item) for item in body.get("leftOut", ())),
+                failed=tuple(_build(LeftOut, item) for item in body.get("failed", ())),
+                warnings=tuple(body.get("warnings", ())),
+            )
+        case "error":
+            return _build(Failed, body)
+        case _:
+            return None
+
+
+def _moment(value: str | None) -> datetime | None:
+    return None if value is None else datetime.fromisoformat(value)
+
+
+def stats_from_wire(data: Mapping[str, Any]) -> IndexStats:
+    """An IndexStats from its JSON form."""
+    return _build(
+        IndexStats,
+        data,
+        last_ingestion_time=_moment(data.get("lastIngestionTime")),
+        embedder=_build(EmbedderIdentity, data["embedder"]),
+        bounds=_build(Bounds, data["bounds"]),
+    )
+
+
+def health_from_wire(data: Mapping[str, Any]) -> dict[str, Health]:
+    """The parts of a health report by name; what is no part (``status``) is passed over."""
+    return {name: _build(Health, part) for name, part in data.items() if isinstance(part, Mapping) and "ok" in part}
+
+
+def corpus_from_wire(data: Mapping[str, Any]) -> CorpusInfo:
+    """A CorpusInfo from its JSON form."""
+    return _build(CorpusInfo, data, last_ingestion_time=_moment(data.get("lastIngestionTime")))
+
+
+def source_text_from_wire(data: Mapping[str, Any]) -> SourceText:
+    """A SourceText from its JSON form."""
+    return _build(SourceText, data, source=source_from_wire(data["source"]))
+
+
+def error_from_wire(
+    code: str, message: str, *, hint: str = "", field: str = "", retry_after: int = 1
+) -> errors.RagPilotError:
+    """The error that a problem document or an ``error`` event speaks of; a RagPilotError for an unknown code.
+
+    Constructors differ, so the message arrives as it was sent instead of being composed anew.
+    """
+    kind = _errors_by_code().get(code, errors.RagPilotError)
+    error = kind.__new__(kind)
+    errors.RagPilotError.__init__(error, message, hint=hint)
+    if isinstance(error, errors.OverloadedError):
+        error.retry_after = retry_after
+    if isinstance(error, errors.InvalidRequestError):
+        error.field = field
+    return error
+
+
+def _errors_by_code() -> dict[str, type[errors.RagPilotError]]:
+    found: dict[str, type[errors.RagPilotError]] = {}
+    waiting = [errors.RagPilotError]
+    while waiting:
+        kind = waiting.pop()
+        found.setdefault(kind.code, kind)
+        waiting.extend(kind.__subclasses__())
+    return found
