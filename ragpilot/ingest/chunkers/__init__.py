@@ -1,1 +1,49 @@
-"""Text to citable spans, one module a kind of text. Pure."""
+"""Texts to spans: code at symbols, documents at headings, the rest at its own seams. No input, no output."""
+
+from __future__ import annotations
+
+from ragpilot.ingest.chunkers.blank_lines import chunk_lines
+from ragpilot.ingest.chunkers.code.engine import chunk_code
+from ragpilot.ingest.chunkers.code.grammar import GrammarError
+from ragpilot.ingest.chunkers.code.languages import language_for
+from ragpilot.ingest.chunkers.lines import Lines
+from ragpilot.ingest.chunkers.markdown import chunk_markdown
+from ragpilot.ingest.chunkers.spans import Span
+
+__all__ = ["CHUNKER_VERSION", "Span", "chunk_text", "chunk_text_with_notes", "self_test"]
+
+CHUNKER_VERSION = "1"
+"""Part of an index's identity: it changes when the same text gives other spans or headers."""
+
+
+def chunk_text(path: str, text: str, source_type: str, *, max_chars: int = 1000) -> list[Span]:
+    """A text as spans of at most ``max_chars`` characters, in order; every row that is not blank is in one.
+
+    Args:
+        path: POSIX, relative to its root; its name chooses among dialects, and its words open every header.
+        text: decoded, without a byte order mark.
+        source_type: one of DESIGN's source types; an unknown one is cut at blank lines.
+        max_chars: the most characters of a span.
+    """
+    return chunk_text_with_notes(path, text, source_type, max_chars=max_chars)[0]
+
+
+def chunk_text_with_notes(
+    path: str, text: str, source_type: str, *, max_chars: int = 1000
+) -> tuple[list[Span], list[str]]:
+    """The spans, and what a run should report: a grammar that failed, for which plain lines stand in."""
+    lines = Lines(text)
+    language = language_for(source_type, path)
+    if language is not None:
+        try:
+            return chunk_code(path, text, lines, language, max_chars), []
+        except GrammarError as error:
+            return chunk_lines(path, lines, max_chars), [f"{error}; cut at blank lines instead"]
+    if source_type == "docs-markdown":
+        return chunk_markdown(path, lines, max_chars), []
+    return chunk_lines(path, lines, max_chars), []
+
+
+def self_test() -> dict[str, str]:
+    """Languages whose grammar does not work here, and why; their files are cut at blank lines."""
+    return {}

@@ -1,0 +1,56 @@
+"""Python."""
+
+from __future__ import annotations
+
+from tree_sitter import Node
+
+from ragpilot.ingest.chunkers.code.language import Declared, Kind, Language, Source
+
+
+def _docstring(node: Node, source: Source) -> str:
+    body = node.child_by_field_name("body") or node
+    for child in body.named_children:
+        if child.type == "comment":
+            continue
+        first = child.named_child(0) if child.type == "expression_statement" and child.named_child_count else child
+        text = source.text(first) if first.type == "string" else ""
+        return text.lstrip("rRuUbBfF").strip("\"'")
+    return ""
+
+
+def _read(node: Node, source: Source) -> Declared | None:
+    """An ``@overload`` is a signature of what follows it, although it has a body."""
+    wrapper = node.parent
+    if node.type != "function_definition" or wrapper is None or wrapper.type != "decorated_definition":
+        return None
+    decorators = [child for child in wrapper.named_children if child.type == "decorator"]
+    if any(source.text(decorator).endswith("overload") for decorator in decorators):
+        return Declared(Kind.CALLABLE, source.field(node, "name") or "", node, None)
+    return None
+
+
+def _assigned(node: Node, source: Source) -> list[str]:
+    """Names on the left of an assignment at module or class level."""
+    first = node.named_child(0) if node.named_child_count else None
+    if first is None or first.type != "assignment":
+        return []
+    left = first.child_by_field_name("left")
+    return [source.text(left)] if left is not None and left.type in ("identifier", "attribute") else []
+
+
+PYTHON = Language(
+    name="python",
+    module="tree_sitter_python",
+    sample="# é\n@cache\ndef first():\n    return 1\n\n\nclass Stack:\n    def push(self): ...\n",
+    expected=("first", "Stack", "Stack.push"),
+    definitions={"function_definition": Kind.CALLABLE, "class_definition": Kind.TYPE},
+    minor={"expression_statement": "", "type_alias_statement": ""},
+    wrappers=frozenset({"decorated_definition"}),
+    transparent=frozenset(
+        {"block", "if_statement", "elif_clause", "else_clause", "try_statement", "except_clause", "with_statement"}
+    ),
+    read=_read,
+    minor_names=_assigned,
+    docstring=_docstring,
+    constructors=frozenset({"__init__", "__new__"}),
+)

@@ -1,0 +1,34 @@
+"""Headers and titles, made the same way for every kind of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ragpilot.ingest.chunkers.lines import Cut
+from ragpilot.ingest.chunkers.spans import Span
+from ragpilot.ingest.chunkers.words import new_words, path_phrase
+
+MOST_WORDS = 60
+_MOST_SIGNATURE_WORDS = 18
+BREADCRUMB = " › "
+
+
+def header(path: str, subject: str, *, details: Iterable[str] = (), doc: str = "") -> str:
+    """``path words: subject, further words. First sentence``, most telling first, at most ``MOST_WORDS`` words.
+
+    ``subject`` and ``doc`` are words already; ``details`` are pieces of source, of which only new names are kept.
+    """
+    place = path_phrase(path)
+    head = f"{place}: {subject}" if subject and subject != place else place
+    extra = " ".join(new_words(" ".join(details), (place + " " + subject).split(), _MOST_SIGNATURE_WORDS))
+    sentence = ". ".join(part for part in (", ".join(part for part in (head, extra) if part), doc) if part)
+    return " ".join(sentence.split()[:MOST_WORDS])
+
+
+def numbered(cuts: Sequence[Cut], title: str, symbol: str | None, head: str) -> list[Span]:
+    """The pieces of one thing as spans: all with its symbol and header, and a part number in their titles."""
+    of = f" ({{}}/{len(cuts)})" if len(cuts) > 1 else ""
+    return [
+        Span(piece.start + 1, piece.end + 1, piece.text, symbol, title + of.format(number), head)
+        for number, piece in enumerate(cuts, 1)
+    ]

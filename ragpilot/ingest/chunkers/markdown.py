@@ -1,0 +1,36 @@
+"""Markdown, cut at headings; fences, tables and HTML blocks stay whole when they fit."""
+
+from __future__ import annotations
+
+import re
+
+from ragpilot.ingest.chunkers.lines import Cost, Lines
+from ragpilot.ingest.chunkers.markdown_blocks import Blocks, Row, read_blocks
+from ragpilot.ingest.chunkers.sections import chunk_sections, split_sections
+from ragpilot.ingest.chunkers.spans import Span
+
+_ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s")
+
+
+def chunk_markdown(path: str, lines: Lines, max_chars: int) -> list[Span]:
+    """A Markdown document as spans."""
+    blocks = read_blocks(lines)
+    return chunk_sections(path, lines, split_sections(lines, blocks.headings), _cost(lines, blocks), max_chars)
+
+
+def _cost(lines: Lines, blocks: Blocks) -> Cost:
+    def cost(row: int) -> float:
+        before = row - 1
+        while before > 0 and lines.blank(before):
+            before -= 1
+        after_blank = before < row - 1
+        if blocks.rows[row] is Row.INSIDE:
+            return 7.0 if after_blank else 8.0
+        introduced = 2.0 if blocks.rows[row] is Row.START and lines.rows[before].rstrip().endswith(":") else 0.0
+        if _ITEM.match(lines.rows[row]):
+            return 1.0 + (1.0 if lines.indent(row) else 0.0)
+        if after_blank:
+            return introduced + (1.5 if lines.indent(row) else 0.0)
+        return 4.0 + introduced
+
+    return cost
