@@ -2,20 +2,102 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import ipaddress
+import re
+from collections.abc import Iterable
+from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-Strict = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+Strict = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, use_attribute_docstrings=True)
 
 SCHEMA = "ragpilot/1"
 EVERYONE = "team:everyone"
 DEFAULT_PORT = 5200
 
-Principal = Annotated[str, Field(pattern=r"^(user|team):[^\s:][^\s]*$")]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a server that listens on ``host``."""
+    bare = host.removeprefix("[").removesuffix("]")
+    try:
+        return ipaddress.ip_address(bare).is_loopback
+    except ValueError:
+        return bare.lower() == "localhost"
+
+
+def _url(value: str) -> str:
+    """Normalise a service's address: no trailing slash, no doubled one, so that paths can be joined to it."""
+    try:
+        parts = urlsplit(value)
+        credentials, named = parts.username or parts.password, bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        raise ValueError("is no address such as http://localhost:11434") from None
+    if parts.scheme not in {"http", "https"} or not named or re.search(r"[\s\x00-\x1f]", value):
+        raise ValueError("is no address such as http://localhost:11434")
+    if credentials is not None:
+        raise ValueError("may hold no user name or password; name the variable that holds the key in api_key_env")
+    if parts.query or parts.fragment:
+        raise ValueError("may hold no '?' and no '#'")
+    path = re.sub(r"/{2,}", "/", parts.path).rstrip("/")
+    return f"{parts.scheme}://{parts.netloc}{path}"
+
+
+def _origin(value: str) -> str:
+    """A browser origin, exactly as browsers send it; empty: no origin at all."""
+    if value and not re.fullmatch(r"https?://[A-Za-z0-9.\-\[\]:]+(?<![:.])", value):
+        raise ValueError("must be one origin such as http://localhost:4200: no path, no '*'; or empty for none")
+    return value
+
+
+def _token(value: str) -> str:
+    if not re.fullmatch(r"[0-9a-fA-F]{64}|env:[A-Za-z_][A-Za-z0-9_]*", value):
+        raise ValueError("must be the SHA-256 of a token (64 hexadecimal digits) or env:NAME; never the token itself")
+    return value if value.startswith("env:") else value.lower()
+
+
+def _words(words: str, *, secret: bool = False) -> dict[str, Any]:
+    """What ``config_words`` tells a reader who got this value wrong; secret values are never quoted back."""
+    return {"json_schema_extra": {"words": words, "secret": secret}}
+
+
+Principal = Annotated[
+    str, Field(pattern=r"^(user|team):[^\s:][^\s]*$", **_words('a principal such as "user:ann" or "team:core"'))
+]
+Name = Annotated[
+    str,
+    Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
+        **_words("a name of at most 64 letters, digits, '.', '_' and '-' that begins with a letter or digit"),
+    ),
+]
 PermissionName = Literal["ask", "ingest", "admin"]
+Url = Annotated[str, AfterValidator(_url), Field(**_words("an address such as http://localhost:11434", secret=True))]
+Origin = Annotated[str, AfterValidator(_origin)]
+TokenHash = Annotated[str, AfterValidator(_token), Field(**_words("the SHA-256 of a token, or env:NAME", secret=True))]
+VariableName = Annotated[
+    str,
+    Field(
+        pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
+        **_words("the name of an environment variable that holds the key, never the key itself", secret=True),
+    ),
+]
+HostName = Annotated[
+    str,
+    Field(
+        pattern=r"^[A-Za-z0-9._:%\[\]-]+$",
+        **_words('a host name or address without scheme, such as "127.0.0.1"'),
+    ),
+]
+AllowedHost = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9._:%\[\]-]+$", **_words('a host name, with its port if it has one, such as "box:5200"')),
+]
+FolderPath = Annotated[str, Field(pattern=r"^[^\x00-\x1f]+$", **_words("the path of a folder"))]
+Glob = Annotated[str, Field(pattern=r"^[^\x00-\x1f]+$", **_words("a path pattern such as docs/**"))]
+Text = Annotated[str, Field(min_length=1, **_words("text that is not empty"))]
+Score = Annotated[float, Field(ge=-1.0, le=1.0)]
 
 
 class Section(BaseModel):
@@ -27,29 +109,31 @@ class Section(BaseModel):
 class ServerSettings(Section):
     """``[server]``."""
 
-    host: str = "127.0.0.1"
+    host: HostName = "127.0.0.1"
     """Address to listen on. Anything but loopback needs ``[[actors]]``."""
     port: Annotated[int, Field(ge=0, le=65535)] = DEFAULT_PORT
-    cors_origin: str = "http://localhost:4200"
-    """The one browser origin that may read answers."""
-    allowed_hosts: list[str] = []
+    """0: any free one."""
+    cors_origin: Origin = "http://localhost:4200"
+    """The one browser origin that may read answers; empty: none."""
+    allowed_hosts: list[AllowedHost] = []
     """Further values of the Host header to accept, beside loopback names and ``host``."""
-    max_body_bytes: Annotated[int, Field(ge=1024)] = 64 * 1024
-    max_running: Annotated[int, Field(ge=1)] = 2
+    max_body_bytes: Annotated[int, Field(ge=1024, le=64 * 1024 * 1024)] = 64 * 1024
+    max_running: Annotated[int, Field(ge=1, le=1000)] = 2
     """Answers of a language model that are generated at once; more wait."""
-    max_waiting: Annotated[int, Field(ge=0)] = 8
+    max_waiting: Annotated[int, Field(ge=0, le=100_000)] = 8
     """Questions that may wait; more get 429."""
     keep_alive_seconds: Annotated[float, Field(gt=0)] = 15.0
+    """A comment goes out on a stream that was silent for so long."""
 
 
 class StoreSettings(Section):
     """``[store]``."""
 
     kind: Literal["embedded", "qdrant"] = "embedded"
-    path: str | None = None
+    path: FolderPath | None = None
     """Folder of the embedded store; unset: inside the state folder."""
-    url: str | None = None
-    api_key_env: str | None = None
+    url: Url | None = None
+    api_key_env: VariableName | None = None
     """Name of the environment variable that holds the key; the key itself never stands here."""
     shards: Annotated[int, Field(ge=1)] = 1
     replicas: Annotated[int, Field(ge=1)] = 1
@@ -61,20 +145,23 @@ class EmbedderSettings(Section):
     """``[embedder]``."""
 
     kind: Literal["minilm", "fastembed", "ollama", "openai"] = "minilm"
-    model: str | None = None
-    url: str | None = None
-    api_key_env: str | None = None
+    model: Text | None = None
+    url: Url | None = None
+    api_key_env: VariableName | None = None
 
 
 class ChatSettings(Section):
     """``[chat]``."""
 
     kind: Literal["auto", "extractive", "ollama", "openai", "llamacpp"] = "auto"
-    model: str | None = None
-    url: str | None = None
-    api_key_env: str | None = None
+    """``auto``: Ollama if it runs and has the model, else ``extractive``."""
+    model: Text | None = None
+    url: Url | None = None
+    api_key_env: VariableName | None = None
     context_window: Annotated[int, Field(ge=1024)] = 8192
-    keep_alive: str = "30m"
+    """Tokens that prompt and answer may take together."""
+    keep_alive: Text = "30m"
+    """How long Ollama keeps the model loaded after an answer."""
     temperature: Annotated[float, Field(ge=0.0, le=2.0)] | None = None
     """Unset: the question's plan decides."""
     max_answer_tokens: Annotated[int, Field(ge=16)] = 1024
@@ -87,7 +174,7 @@ class RetrievalSettings(Section):
     """``[retrieval]``."""
 
     top_k: Annotated[int, Field(ge=1, le=50)] = 8
-    min_score: Annotated[float, Field(ge=-1.0, le=1.0)] | None = None
+    min_score: Score | None = None
     """The floor on raw cosine; unset: the embedder's own."""
     gate: Literal["auto", "off"] | Annotated[float, Field(ge=0.0, le=2.0)] = "auto"
 
@@ -103,13 +190,14 @@ class IngestSettings(Section):
     """``[ingest]``."""
 
     max_file_bytes: Annotated[int, Field(ge=1024)] = 1_000_000
+    """Larger files are left out, and the report says so."""
     max_chunk_chars: Annotated[int, Field(ge=200, le=20_000)] = 1000
 
 
 class GrantSettings(Section):
     """``[[corpora.grants]]``: who may read the documents under these globs; the last match wins."""
 
-    paths: Annotated[list[str], Field(min_length=1)]
+    paths: Annotated[list[Glob], Field(min_length=1)]
     readers: list[Principal]
 
 
@@ -117,7 +205,7 @@ class CorpusSettings(Section):
     """``[[corpora]]``."""
 
     name: Name = "default"
-    roots: Annotated[list[str], Field(min_length=1)] = ["."]
+    roots: Annotated[list[FolderPath], Field(min_length=1)] = ["."]
     """Folders, absolute once loaded; relative ones in the file are the file's."""
     readers: list[Principal] = [EVERYONE]
     """Who may read a document that no grant matches."""
@@ -130,7 +218,7 @@ class ActorSettings(Section):
     name: Name
     principals: list[Principal] = []
     permissions: list[PermissionName] = ["ask"]
-    tokens: Annotated[list[str], Field(min_length=1)]
+    tokens: Annotated[list[TokenHash], Field(min_length=1)]
     """SHA-256 of each token in hexadecimal, or ``env:NAME``; never clear text."""
 
 
@@ -144,8 +232,14 @@ class RagSourceSettings(Section):
     """``[[sources]]``: a further RagSource."""
 
     name: Name
-    module: str
-    min_score: Annotated[float, Field(ge=-1.0, le=1.0)] | None = None
+    module: Annotated[
+        str,
+        Field(
+            pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(:[A-Za-z_]\w*)?$",
+            **_words('a module, and a class in it, such as "my_package.wiki:WikiSource"'),
+        ),
+    ]
+    min_score: Score | None = None
 
 
 class Settings(Section):
@@ -160,9 +254,22 @@ class Settings(Section):
     prompt: PromptSettings = PromptSettings()
     ingest: IngestSettings = IngestSettings()
     local: LocalSettings = LocalSettings()
-    corpora: list[CorpusSettings] = [CorpusSettings()]
+    corpora: Annotated[list[CorpusSettings], Field(min_length=1)] = [CorpusSettings()]
     actors: list[ActorSettings] = []
     sources: list[RagSourceSettings] = []
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> Settings:
+        for table, names in (
+            ("corpora", [corpus.name for corpus in self.corpora]),
+            ("actors", [actor.name for actor in self.actors]),
+            ("sources", [source.name for source in self.sources]),
+        ):
+            if name := _repeated(name.casefold() for name in names):
+                raise ValueError(f"{table} names {name!r} twice (upper and lower case count as one)")
+        if _repeated(token for actor in self.actors for token in set(actor.tokens)):
+            raise ValueError("actors gives two actors the same token; nobody could tell them apart")
+        return self
 
     def corpus(self, name: str | None) -> CorpusSettings | None:
         """The corpus of that name; the first one for None; None where there is none."""
@@ -178,7 +285,11 @@ class Environment(BaseModel):
 
     settings: Settings
     state: Path
-    """The state folder of this configuration."""
+    """The state folder of this configuration; it exists only once something was written."""
+    directory: Path = Path()
+    """The working folder that this was loaded for, absolute."""
+    config: str | None = None
+    """The file that ``--config`` named, as an absolute path; None where it was not given."""
     origins: dict[str, str] = {}
     """Dotted key -> file or variable that set it; what is not here is a default."""
     notes: list[str] = []
@@ -188,3 +299,33 @@ class Environment(BaseModel):
 def defaults() -> dict[str, Any]:
     """The defaults as the nested mapping that a file would hold."""
     return Settings().model_dump(by_alias=True)
+
+
+def contradictions(settings: Settings) -> list[tuple[str, str]]:
+    """What no key alone gets wrong: dotted key and sentence, judged once every file and variable has spoken."""
+    found = []
+    if not settings.actors and not is_loopback(settings.server.host):
+        found.append(
+            (
+                "server.host",
+                f"server.host = {settings.server.host!r} would let other machines ask without a token; "
+                "without [[actors]] only loopback is allowed.",
+            )
+        )
+    for corpus in settings.corpora:
+        roots = [PurePath(root) for root in corpus.roots]
+        for place, root in enumerate(roots):
+            if any(other in (root, *root.parents) for at, other in enumerate(roots) if at != place):
+                sentence = f"the corpus {corpus.name!r} has the root {root} inside another of its roots."
+                found.append(("corpora", sentence))
+                break
+    return found
+
+
+def _repeated(items: Iterable[str]) -> str | None:
+    seen: set[str] = set()
+    for item in items:
+        if item in seen:
+            return item
+        seen.add(item)
+    return None

@@ -3,6 +3,7 @@
 RagPilotError                     what happened, and ``hint``: what to do next
 ├── ConfigError                   a configuration file, key or environment variable is wrong
 │   └── UntrustedConfigError      a config.toml that came with a repository wants more than it may
+├── StateError                    the state folder or a file in it cannot be used
 ├── InvalidRequestError           a request's field breaks a rule; ``field`` names it
 ├── AuthenticationError           no actor: the token is missing where one is needed, malformed or unknown
 ├── PermissionDeniedError         the actor is known and may not
@@ -56,6 +57,12 @@ class UntrustedConfigError(ConfigError):
     """A config.toml found in the working folder sets what only a trusted one may."""
 
     code = "untrusted_config"
+
+
+class StateError(RagPilotError):
+    """The state folder, or a file in it, cannot be written, or is not ours alone."""
+
+    code = "state_error"
 
 
 class InvalidRequestError(RagPilotError):

@@ -1,0 +1,73 @@
+"""Who asks: a token to an actor (DESIGN section 6)."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+from collections.abc import Mapping
+
+from ragpilot.config import ActorSettings, Settings
+from ragpilot.errors import AuthenticationError
+from ragpilot.types import Actor, Permission
+
+LOCAL_NAME = "local"
+REFUSED = "The token is missing or not known."
+
+
+def resolve_actor(
+    settings: Settings,
+    token: str | None,
+    *,
+    local_token: str | None,
+    environ: Mapping[str, str] | None = None,
+) -> Actor:
+    """The actor that ``token`` stands for.
+
+    With actors configured there is no anonymous access, and the local token means nothing. Without, no token is
+    the local actor, who may ask, and the local token adds ``ingest`` and ``admin``. The time this takes depends on
+    how many tokens are configured, not on which of them matches.
+
+    Args:
+        settings: The settings in force.
+        token: What stands behind ``Bearer`` or in RAGPILOT_TOKEN; None where nothing does.
+        local_token: The token of the state folder; None where there is none.
+        environ: Where ``env:NAME`` is looked up; None: the process's environment.
+
+    Raises:
+        AuthenticationError: Missing, malformed or unknown, in the same words.
+    """
+    if not settings.actors:
+        return _local(settings, token, local_token)
+    presented = _digest(token or "")
+    variables = os.environ if environ is None else environ
+    matches = [actor for actor in settings.actors for known in actor.tokens if _matches(presented, known, variables)]
+    # Two variables may come to hold one token; who it stands for is then not known, so it stands for nobody.
+    if not token or len({actor.name for actor in matches}) != 1:
+        raise AuthenticationError(REFUSED)
+    return _configured(matches[0])
+
+
+def _local(settings: Settings, token: str | None, local_token: str | None) -> Actor:
+    principals = frozenset(settings.local.principals)
+    if token is None:
+        return Actor(LOCAL_NAME, principals, frozenset({"ask"}))
+    if not hmac.compare_digest(_digest(token), _digest(local_token or "")) or not local_token:
+        raise AuthenticationError(REFUSED)
+    return Actor(LOCAL_NAME, principals, frozenset({"ask", "ingest", "admin"}))
+
+
+def _configured(actor: ActorSettings) -> Actor:
+    permissions: frozenset[Permission] = frozenset(actor.permissions)
+    return Actor(actor.name, frozenset(actor.principals), permissions)
+
+
+def _matches(presented: str, known: str, variables: Mapping[str, str]) -> bool:
+    if not known.startswith("env:"):
+        return hmac.compare_digest(presented, known)
+    clear = variables.get(known.removeprefix("env:"), "")
+    return hmac.compare_digest(presented, _digest(clear)) and bool(clear)
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()

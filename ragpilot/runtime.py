@@ -1,0 +1,234 @@
+"""The state folder at run time: who owns the embedded store, which server runs, and the local token.
+
+Everything here holds between processes of one user. Whether an owner is alive is told by its lock, which the
+system releases with the process; the records beside it only say who it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import httpx
+from filelock import FileLock, Timeout
+
+from ragpilot.errors import StateError, StoreInUseError
+from ragpilot.files import create_private, private_folder, read_private, write_private
+
+Role = Literal["serve", "index", "ask"]
+
+OWNER_LOCK = "owner.lock"
+OWNER_RECORD = "owner.json"
+SERVER_RECORD = "server.json"
+TOKEN = "token"  # noqa: S105 - the name of a file, not a token
+
+IN_USE_HINT = "Wait until it ends; beside a running `ragpilot serve`, commands share the index."
+
+LOCK_SECONDS = 0.5
+"""How long a free lock may seem taken: ``owner`` holds it for an instant to find out that it is free."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The process that holds the owner lock, as it describes itself."""
+
+    pid: int
+    role: Role
+    started: str
+    """RFC 3339, UTC."""
+    address: str | None = None
+    """Where a server listens: ``http://127.0.0.1:5200``; None for commands."""
+
+    def __str__(self) -> str:
+        if not self.pid:
+            return "a process that is just starting"
+        where = f" at {self.address}" if self.address else ""
+        return f"`ragpilot {self.role}`{where} (process {self.pid}, since {self.started})"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRecord:
+    """The running server of a state folder."""
+
+    address: str
+    pid: int
+    started: str
+
+
+class OwnerLock:
+    """The right to open the embedded store of a state folder; one process at a time.
+
+    Use as a context manager, around everything that touches the store. A server holds it whatever its store is,
+    so that a state folder has one server.
+    """
+
+    def __init__(self, state: Path, role: Role) -> None:
+        self._state = state
+        self._owner = Owner(os.getpid(), role, _now())
+        self._lock = FileLock(state / OWNER_LOCK, mode=0o600, thread_local=False)
+
+    def acquire(self) -> Self:
+        """Take the lock, making the state folder. Raises StoreInUseError, which says who holds it; StateError."""
+        private_folder(self._state)
+        try:
+            self._lock.acquire(timeout=LOCK_SECONDS, poll_interval=0.02)
+        except Timeout:
+            holder = _owner_record(self._state) or "another process"
+            raise StoreInUseError(f"The index in {self._state} is in use by {holder}.", hint=IN_USE_HINT) from None
+        except OSError as error:
+            raise StateError(f"The lock {self._lock.lock_file} cannot be taken: {error}.") from None
+        self._write()
+        return self
+
+    def announce(self, address: str) -> None:
+        """Add the address at which this owner listens to its record."""
+        self._owner = Owner(self._owner.pid, self._owner.role, self._owner.started, address)
+        self._write()
+
+    def release(self) -> None:
+        """Remove the record, then let go. Idempotent."""
+        if self._lock.is_locked:
+            (self._state / OWNER_RECORD).unlink(missing_ok=True)
+            self._lock.release()
+
+    def _write(self) -> None:
+        try:
+            write_private(self._state / OWNER_RECORD, json.dumps(asdict(self._owner)).encode())
+        except StateError:
+            self._lock.release()
+            raise
+
+    def __enter__(self) -> Self:
+        return self.acquire()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+def owner(state: Path) -> Owner | None:
+    """Who holds the owner lock; None where nobody does, whatever record a dead process left behind.
+
+    An owner that has not written its record yet is described as process 0.
+    """
+    path = state / OWNER_LOCK
+    if not path.exists():
+        return None
+    try:
+        with FileLock(path, mode=0o600, thread_local=False).acquire(blocking=False):
+            return None
+    except Timeout:
+        return _owner_record(state) or Owner(0, "ask", "a moment ago")
+    except OSError as error:
+        raise StateError(f"The lock {path} cannot be looked at: {error}.") from None
+
+
+@contextlib.contextmanager
+def server_record(state: Path, address: str) -> Iterator[ServerRecord]:
+    """Say that the server of ``state`` listens at ``address``, until the block ends. The caller holds the OwnerLock."""
+    record = ServerRecord(address, os.getpid(), _now())
+    path = state / SERVER_RECORD
+    write_private(path, json.dumps(asdict(record)).encode())
+    try:
+        yield record
+    finally:
+        if _read_record(path).get("pid") == record.pid:
+            path.unlink(missing_ok=True)
+
+
+async def find_server(state: Path, *, wait: float = 10.0) -> ServerRecord | None:
+    """The running server of ``state``; None where none answers.
+
+    The record counts only while the process that wrote it holds the owner lock, so the local token never goes to
+    a stranger who has taken over the port; and only if its address answers as a RagPilot server. A server that is
+    still starting is waited for, at most ``wait`` seconds.
+    """
+    deadline = asyncio.get_running_loop().time() + wait
+    while True:
+        holder = await asyncio.to_thread(owner, state)
+        if holder is None or (holder.role != "serve" and holder.pid):
+            return None
+        record = _server_record(state)
+        if record is not None and record.pid == holder.pid and await _answers(record.address):
+            return record
+        if asyncio.get_running_loop().time() >= deadline:
+            return None
+        await asyncio.sleep(0.1)
+
+
+def local_token(state: Path) -> str:
+    """The token of the state folder, made on first use: 32 random bytes, URL-safe, in a file that only we may read.
+
+    Raises StateError for a file that others could have read or that holds something else.
+    """
+    existing = existing_token(state)
+    if existing is not None:
+        return existing
+    private_folder(state)
+    create_private(state / TOKEN, secrets.token_urlsafe(32).encode())
+    created = existing_token(state)
+    if created is None:
+        raise StateError(f"{state / TOKEN} vanished while it was made.")
+    return created
+
+
+def existing_token(state: Path) -> str | None:
+    """The token of the state folder; None where none was made yet. Raises StateError like ``local_token``."""
+    content = read_private(state / TOKEN)
+    if content is None:
+        return None
+    if not re.fullmatch(rb"[A-Za-z0-9_-]{43}", content):
+        raise StateError(f"{state / TOKEN} does not hold a token.", hint="Remove it; it is made anew.")
+    return content.decode()
+
+
+def _owner_record(state: Path) -> Owner | None:
+    data = _read_record(state / OWNER_RECORD)
+    try:
+        return Owner(int(data["pid"]), data["role"], str(data["started"]), data.get("address"))
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _server_record(state: Path) -> ServerRecord | None:
+    data = _read_record(state / SERVER_RECORD)
+    try:
+        return ServerRecord(str(data["address"]), int(data["pid"]), str(data["started"]))
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _read_record(path: Path) -> dict[str, Any]:
+    """A record, or an empty one where it is missing or damaged: the lock is what counts."""
+    try:
+        data = json.loads(read_private(path) or b"{}")
+    except (StateError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+async def _answers(address: str) -> bool:
+    """Whether a RagPilot server answers at ``address``, healthy or not."""
+    try:
+        # No proxy of the environment: the address is this machine's.
+        async with httpx.AsyncClient(base_url=address, trust_env=False, timeout=2.0) as client:
+            response = await client.get("/health")
+            body = response.json()
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError):
+        return False
+    return response.status_code in {200, 503} and isinstance(body, dict) and "status" in body
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
