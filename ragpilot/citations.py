@@ -9,7 +9,7 @@ from dataclasses import replace
 from ragpilot.types import ContextBlock, Source
 
 _CODE = re.compile(r"(?P<fence>^[ ]{0,3}(`{3,}|~{3,})).*?(?:^[ ]{0,3}\2|\Z)|`[^`\n]+`", re.DOTALL | re.MULTILINE)
-_CITED = re.compile(r"(?<![\w\]\)])\[(\d{1,3}(?:\s*(?:,|;|–|-)\s*\d{1,3})*)\](?![(\[:])|(?<=[\]])\[(\d{1,3})\](?!\()")
+_CITED = re.compile(r"(?<![\w)\]])((?:\[\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\])+)(?!\()")
 _RANGE = re.compile(r"(\d{1,3})\s*[–-]\s*(\d{1,3})")
 
 
@@ -24,7 +24,7 @@ def cited_numbers(answer: str) -> tuple[int, ...]:
     prose = _CODE.sub(" ", answer)
     numbers: set[int] = set()
     for match in _CITED.finditer(prose):
-        listed = match.group(1) or match.group(2)
+        listed = match.group(1)
         for first, last in _RANGE.findall(listed):
             numbers.update(range(int(first), min(int(last), int(first) + 50) + 1))
         numbers.update(int(number) for number in re.findall(r"\d+", listed))
