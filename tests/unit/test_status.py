@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ragpilot.errors import UnknownSourceError
+from tests.builders import chunk
+from tests.corpus import Corpus, two_corpora
+from tests.fakes import ANN, BOB, NOBODY, broken_embedder
+
+MINE = chunk("a.py", "mine", indexed_at=1_700_000_000)
+BOBS = chunk("b.md", "bobs", source_type="docs-markdown", readers=frozenset({"user:bob"}), indexed_at=1_800_000_000)
+
+
+@pytest.mark.asyncio
+async def test_statistics_hold_what_the_actor_may_read_and_nothing_more() -> None:
+    corpus = Corpus()
+    await corpus.index([MINE, BOBS], bodies=False)
+    stats = await corpus.status.stats(ANN)
+    assert (stats.point_count, stats.documents, stats.header_share, stats.body_share) == (1, 1, 1.0, 0.0)
+    assert stats.chunks_by_source_type == {"code-python": 1}
+    assert stats.last_ingestion_time is not None
+    assert stats.last_ingestion_time.timestamp() == 1_700_000_000
+    nothing = await corpus.status.stats(NOBODY)
+    assert (nothing.point_count, nothing.last_ingestion_time, nothing.chunks_by_source_type) == (0, None, {})
+
+
+@pytest.mark.asyncio
+async def test_corpora_are_listed_to_those_who_may_know_of_them() -> None:
+    corpus = Corpus(settings=two_corpora())
+    assert [info.name for info in await corpus.status.corpora(ANN)] == ["open"]
+    assert [info.name for info in await corpus.status.corpora(BOB)] == ["secret"]
+    assert await corpus.status.corpora(NOBODY) == []
+
+
+@pytest.mark.asyncio
+async def test_a_source_comes_with_the_lines_around_it(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.write_text("\n".join(f"line {n}" for n in range(1, 21)), encoding="utf-8")
+    item = chunk("a.py", "line 8\nline 9", start=8, end=9, mtime_ns=file.stat().st_mtime_ns)
+    item = replace(item, size=file.stat().st_size)
+    corpus = Corpus(files={"a.py": file})
+    await corpus.index([item])
+    source = await corpus.status.source(ANN, None, item.id, context=3)
+    assert (source.before, source.text, source.after, source.first_line) == (
+        "line 5\nline 6\nline 7",
+        "line 8\nline 9",
+        "line 10\nline 11\nline 12",
+        5,
+    )
+    assert not source.source.stale
+
+
+@pytest.mark.asyncio
+async def test_a_changed_file_gives_the_indexed_text_alone(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.write_text("changed", encoding="utf-8")
+    corpus = Corpus(files={"a.py": file})
+    await corpus.index([MINE])
+    source = await corpus.status.source(ANN, None, MINE.id)
+    assert (source.before, source.text, source.after, source.source.stale) == ("", "mine", "", True)
+
+
+@pytest.mark.asyncio
+async def test_an_unreadable_source_does_not_exist() -> None:
+    corpus = Corpus()
+    await corpus.index([MINE, BOBS])
+    with pytest.raises(UnknownSourceError) as hidden:
+        await corpus.status.source(ANN, None, BOBS.id)
+    with pytest.raises(UnknownSourceError) as missing:
+        await corpus.status.source(ANN, None, "nonsense")
+    assert str(hidden.value).replace(BOBS.id, "nonsense") == str(missing.value)
+
+
+@pytest.mark.asyncio
+async def test_health_names_store_embedder_and_model() -> None:
+    health = await Corpus(embedder=broken_embedder()).status.health()
+    assert {name: part.ok for name, part in health.items()} == {"store": True, "embedder": False, "model": True}
