@@ -139,7 +139,7 @@ async def test_fewer_hits_than_wanted_bring_one_deeper_search(monkeypatch: pytes
         return await search(actor, query)  # type: ignore[arg-type]
 
     monkeypatch.setattr(corpus.store, "search", recording)
-    await corpus.retriever.search(ANN, "needle", corpus="default", min_score=0.99)
+    await corpus.retriever.search(ANN, "needle zebra quagga", corpus="default", min_score=0.99)
     assert depths == [150, 600]
 
 
