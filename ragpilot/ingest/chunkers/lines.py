@@ -13,7 +13,7 @@ Cost = Callable[[int], float]
 _ZERO_WIDTH_JOINER = "\u200d"
 _FILL = 0.4
 """A boundary that leaves the piece before it emptier than this costs up to ``_EMPTY`` more."""
-_EMPTY = 4.0
+_EMPTY = 10.0
 
 
 class Lines:

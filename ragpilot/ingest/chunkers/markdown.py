@@ -25,7 +25,7 @@ def _cost(lines: Lines, blocks: Blocks) -> Cost:
             before -= 1
         after_blank = before < row - 1
         if blocks.rows[row] is Row.INSIDE:
-            return 7.0 if after_blank else 8.0
+            return 12.0 if after_blank else 14.0
         introduced = 2.0 if blocks.rows[row] is Row.START and lines.rows[before].rstrip().endswith(":") else 0.0
         if _ITEM.match(lines.rows[row]):
             return 1.0 + (1.0 if lines.indent(row) else 0.0)

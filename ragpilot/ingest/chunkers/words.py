@@ -35,8 +35,13 @@ _NOISE = frozenset(
 )
 
 
+_NAMES = re.compile("OAuth|GraphQL|JavaScript|TypeScript|GitHub|GitLab|MySQL|PostgreSQL|SQLite|gRPC|OpenAPI|DevOps|IPv")
+"""Names whose inner capitals part no words."""
+
+
 def split_identifier(identifier: str) -> list[str]:
     """Lower-case parts of a name: ``getHTTPResponse2`` gives get, http, response2."""
+    identifier = _NAMES.sub(lambda match: match.group().capitalize(), identifier)
     if _MOSTLY_LOWER.match(identifier):  # URLs, IDs
         return [identifier.lower()]
     return [part.lower() for part in _PARTS.findall(identifier)]

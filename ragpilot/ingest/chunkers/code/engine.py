@@ -11,7 +11,7 @@ from ragpilot.ingest.chunkers.code.language import Kind, Language, Source
 from ragpilot.ingest.chunkers.code.layout import Segment, segments
 from ragpilot.ingest.chunkers.code.outline import outline
 from ragpilot.ingest.chunkers.labels import header, numbered
-from ragpilot.ingest.chunkers.lines import Cost, Lines, cut
+from ragpilot.ingest.chunkers.lines import Cost, Cut, Lines, cut
 from ragpilot.ingest.chunkers.spans import Span
 from ragpilot.ingest.chunkers.words import first_sentence, phrase
 
@@ -27,8 +27,13 @@ def chunk_code(path: str, text: str, lines: Lines, language: Language, max_chars
     spans: list[Span] = []
     for segment in segments(module, lines, max_chars, language.constructors):
         cuts = list(cut(lines, segment.start, segment.end, max_chars, cost()))
-        symbol, title = _naming(path, segment)
-        spans += numbered(cuts, title, symbol, _header(path, segment, symbol))
+        if segment.declares:
+            title = ", ".join([segment.unit.symbol, *segment.also][:_MOST_TITLES])
+            spans += numbered(cuts, title, segment.unit.symbol, _declaration_header(path, segment))
+        else:
+            for piece in cuts:
+                symbol, title, head = _between(path, segment, piece)
+                spans += numbered([piece], title, symbol, head)
     return spans
 
 
@@ -43,27 +48,23 @@ def _once(make: Callable[[], Cost]) -> Callable[[], Cost]:
     return get
 
 
-def _naming(path: str, segment: Segment) -> tuple[str | None, str]:
-    """Symbol and title: of the declaration, or of what is named on rows between declarations."""
+def _declaration_header(path: str, segment: Segment) -> str:
     unit = segment.unit
-    if unit.symbol and (segment.whole or segment.head):
-        return unit.symbol, ", ".join([unit.symbol, *segment.also][:_MOST_TITLES])
-    qualified = [".".join(part for part in (unit.symbol, name) if part) for name in segment.names()]
-    names = list(dict.fromkeys([*qualified, *segment.also]))
-    if not names:
-        return unit.symbol or None, unit.symbol or posixpath.basename(path)
-    more = ", …" if len(names) > _MOST_TITLES else ""
-    return names[0], ", ".join(names[:_MOST_TITLES]) + more
-
-
-def _header(path: str, segment: Segment, symbol: str | None) -> str:
-    unit = segment.unit
-    declared = segment.head and bool(unit.symbol)
-    details = [*segment.also, *segment.names()]
-    if declared:
-        details.insert(0, unit.signature)
-    if not segment.whole and (declared and unit.kind is Kind.TYPE):
+    details = [unit.signature, *segment.also, *segment.names(segment.start, segment.end)]
+    if not segment.whole and unit.kind is Kind.TYPE:
         details += [child.name for child in unit.children]
-    top = not unit.symbol and segment.start == 0
-    doc = first_sentence(unit.doc) if declared or top else ""
-    return header(path, phrase(symbol or ""), details=details, doc=doc)
+    return header(path, phrase(unit.symbol), details=details, doc=first_sentence(unit.doc))
+
+
+def _between(path: str, segment: Segment, piece: Cut) -> tuple[str | None, str, str]:
+    """Symbol, title and header of rows between declarations: of what is named there, else of what is around."""
+    unit = segment.unit
+    qualified = [
+        ".".join(part for part in (unit.symbol, name) if part) for name in segment.names(piece.start, piece.end)
+    ]
+    names = list(dict.fromkeys([*qualified, *segment.also]))
+    symbol = names[0] if names else unit.symbol or None
+    more = ", …" if len(names) > _MOST_TITLES else ""
+    title = ", ".join(names[:_MOST_TITLES]) + more or unit.symbol or posixpath.basename(path)
+    doc = first_sentence(unit.doc) if not unit.symbol and piece.start == 0 else ""
+    return symbol, title, header(path, phrase(symbol or ""), details=names[1:], doc=doc)

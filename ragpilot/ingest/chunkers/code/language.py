@@ -8,6 +8,8 @@ from enum import Enum
 
 from tree_sitter import Node
 
+_LONGEST_SIGNATURE = 600
+
 
 class Kind(Enum):
     """What a declaration is to the one who looks for it."""
@@ -54,6 +56,12 @@ Reader = Callable[[Node, Source], "Declared | None"]
 """Reads a node as a declaration; None when it is none."""
 
 
+def plain_signature(outer: Node, declared: Declared, source: Source) -> str:
+    """What stands before the body, decorators included."""
+    stop = declared.body.start_byte if declared.body is not None else declared.node.end_byte
+    return source.between(outer.start_byte, min(stop, outer.start_byte + _LONGEST_SIGNATURE))
+
+
 def no_docstring(_node: Node, _source: Source) -> str:
     """Of languages whose documentation stands in comments alone."""
     return ""
@@ -88,6 +96,7 @@ class Language:
     minor_names: Callable[[Node, Source], list[str]] | None = None
     """Names that a minor node declares, where one field does not hold them."""
     docstring: Callable[[Node, Source], str] = no_docstring
+    signature: Callable[[Node, Declared, Source], str] = plain_signature
     constructors: frozenset[str] = frozenset()
     """Names of callables that tell what their type is, and stay with its head when they fit."""
 

@@ -33,9 +33,14 @@ class Segment:
         """Whether the unit is declared here."""
         return self.start <= self.unit.declared_at <= self.end
 
-    def names(self) -> list[str]:
-        """Fields, constants and prototypes on these rows."""
-        return [name.text for name in self.unit.names if self.start <= name.start <= self.end]
+    @property
+    def declares(self) -> bool:
+        """Whether the unit's own name stands for these rows."""
+        return bool(self.unit.symbol) and (self.whole or self.head)
+
+    def names(self, start: int, end: int) -> list[str]:
+        """Fields, constants and prototypes on some of these rows."""
+        return [name.text for name in self.unit.names if start <= name.start <= end]
 
 
 def segments(module: Unit, lines: Lines, max_chars: int, constructors: frozenset[str]) -> list[Segment]:
@@ -96,10 +101,16 @@ def _joined(before: Segment, segment: Segment, lines: Lines, max_chars: int, con
         before.end = segment.end
         before.unit.names.append(Name(segment.start, segment.start, segment.unit.name))
         return True
-    if before.whole or before.names():
+    if before.whole or before.names(before.start, before.end):
         # A remark or a bare call right below a declaration stays with it; below a blank row it stands alone.
         close = segment.start - before.end <= 1 and _inside(before.unit, segment.unit)
-        if not segment.whole and not segment.head and close and len(text) < _SMALL and not segment.names():
+        if (
+            not segment.whole
+            and not segment.head
+            and close
+            and len(text) < _SMALL
+            and not segment.names(segment.start, segment.end)
+        ):
             before.end = segment.end
             return True
         return False

@@ -12,7 +12,6 @@ from tree_sitter import Node
 from ragpilot.ingest.chunkers.code.language import Declared, Kind, Language, Source
 from ragpilot.ingest.chunkers.lines import Lines
 
-_LONGEST_SIGNATURE = 600
 _LONGEST_NAME = 120
 
 
@@ -139,7 +138,7 @@ def _wrapped(node: Node, language: Language) -> Node | None:
 
 def _note_names(visit: _Visit, end: int, source: Source, language: Language) -> None:
     node = visit.node
-    if node.type not in language.minor:
+    if node.type not in language.minor or visit.owner.kind is Kind.CALLABLE:
         return
     if language.minor_names is not None:
         names = language.minor_names(node, source)
@@ -151,8 +150,6 @@ def _note_names(visit: _Visit, end: int, source: Source, language: Language) -> 
 
 def _unit(visit: _Visit, declared: Declared, end: int, source: Source, language: Language) -> Unit:
     node, inner = visit.node, declared.node
-    stop = declared.body.start_byte if declared.body is not None else inner.end_byte
-    signature = source.between(node.start_byte, min(stop, node.start_byte + _LONGEST_SIGNATURE))
     comment = "\n".join(source.text(comment) for comment in visit.comments)
     name = " ".join(declared.name.split())[:_LONGEST_NAME]
     return Unit(
@@ -161,7 +158,7 @@ def _unit(visit: _Visit, declared: Declared, end: int, source: Source, language:
         declared_at=inner.start_point.row,
         kind=declared.kind,
         symbol=".".join(part for part in (visit.owner.symbol, name) if part),
-        signature=signature,
+        signature=language.signature(node, declared, source),
         doc=language.docstring(inner, source) or comment,
     )
 

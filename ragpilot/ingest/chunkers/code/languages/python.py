@@ -6,6 +6,8 @@ from tree_sitter import Node
 
 from ragpilot.ingest.chunkers.code.language import Declared, Kind, Language, Source
 
+_LONGEST_PARAMETER = 48
+
 
 def _docstring(node: Node, source: Source) -> str:
     body = node.child_by_field_name("body") or node
@@ -27,6 +29,15 @@ def _read(node: Node, source: Source) -> Declared | None:
     if any(source.text(decorator).endswith("overload") for decorator in decorators):
         return Declared(Kind.CALLABLE, source.field(node, "name") or "", node, None)
     return None
+
+
+def _signature(outer: Node, declared: Declared, source: Source) -> str:
+    """Decorators, bases, and of each parameter the beginning: annotations may hold whole paragraphs."""
+    parts = [child for child in outer.named_children if child.type == "decorator"] if outer != declared.node else []
+    for name in ("superclasses", "parameters", "return_type"):
+        if (child := declared.node.child_by_field_name(name)) is not None:
+            parts += [part for part in child.named_children if part.type != "comment"]
+    return ", ".join(source.text(part)[:_LONGEST_PARAMETER] for part in parts)
 
 
 def _assigned(node: Node, source: Source) -> list[str]:
@@ -52,5 +63,6 @@ PYTHON = Language(
     read=_read,
     minor_names=_assigned,
     docstring=_docstring,
+    signature=_signature,
     constructors=frozenset({"__init__", "__new__"}),
 )
