@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -34,7 +34,7 @@ class Retrieved:
     end: int
 
 
-def ndcg(ranked: Sequence[Hashable], gains: Mapping[Hashable, float], k: int = 10) -> float:
+def ndcg(ranked: Sequence[str], gains: Mapping[str, float], k: int = 10) -> float:
     """Normalised discounted cumulative gain at ``k`` (Järvelin and Kekäläinen, 2002), 0 to 1."""
     found = sum(gains.get(item, 0.0) / math.log2(at + 2) for at, item in enumerate(ranked[:k]))
     ideal = sum(gain / math.log2(at + 2) for at, gain in enumerate(sorted(gains.values(), reverse=True)[:k]))
