@@ -36,7 +36,7 @@ def test_obvious_words_imply_their_source_types(question: str, expected: set[str
     "question",
     [
         "where is the context budget enforced?",
-        "capital of France",
+        "who repairs the bicycle",
         "rapid therapist",
         "src/api/routes.py",
         "",
