@@ -100,7 +100,7 @@ def _syntax(path: Path, text: str, message: str) -> str:
     lines = text.split("\n")
     line, column = match[2] or len(lines), match[3] or len(lines[-1]) + 1
     # tomllib names tables as Python tuples: ('server', 'tls').
-    said = re.sub(r"\(('[^']*'(?:, '[^']*')*),?\)", lambda found: found[1].replace("', '", "."), match[1])
+    said = re.sub(r"\(('[^']*'(?:, '[^']*')*),?\)", lambda found: found[1].replace("', '", ".").strip("'"), match[1])
     return f"{path}:{line}:{column}: this is not TOML: {said}."
 
 

@@ -191,7 +191,7 @@ def _range(schema: Schema) -> str:
 
 
 def _secret(schema: Schema) -> bool:
-    return any(branch.get("secret") for branch in [schema, *schema.get("anyOf", ())])
+    return any(part.get("secret") for part in [schema, schema.get("items", {}), *schema.get("anyOf", ())])
 
 
 def _shown(value: object) -> str:
