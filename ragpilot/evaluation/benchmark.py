@@ -1,0 +1,129 @@
+"""Running a question set over an index, and summing up what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from ragpilot.evaluation.metrics import (
+    Retrieved,
+    auroc,
+    bootstrap_interval,
+    file_metrics,
+    mean_by_group,
+    symbol_metrics,
+)
+from ragpilot.evaluation.questions import Question
+from ragpilot.retrieval import Retrieval
+
+Search = Callable[[str], Awaitable[Retrieval]]
+"""Retrieval as the product does it, deep enough to hold ten files."""
+
+EVALUATION_K = 50
+"""Hits asked for, so that ten different files can be among them."""
+ANSWER_K = 8
+"""Hits that an answer would stand on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one question got."""
+
+    query: str
+    tree: str
+    category: str
+    answerable: bool
+    refused: bool
+    evidence: float
+    best_cosine: float
+    file: Mapping[str, float]
+    """File-level metrics; empty for an unanswerable question."""
+    symbol: Mapping[str, float] | None
+    relevant_source: bool
+    """Whether one of the first ANSWER_K hits lies in a relevant file."""
+    milliseconds: float
+    top: tuple[str, ...]
+    """Files of the first hits, for reading."""
+
+
+async def run_questions(questions: Iterable[Question], tree: str, search: Search) -> list[Result]:
+    """Ask every question once, in order."""
+    return [_judge(question, tree, await search(question.query)) for question in questions]
+
+
+def _judge(question: Question, tree: str, found: Retrieval) -> Result:
+    run = [Retrieved(hit.chunk.path, hit.chunk.symbol, hit.chunk.start_line, hit.chunk.end_line) for hit in found.hits]
+    relevant = {label.path for label in question.labels}
+    return Result(
+        query=question.query,
+        tree=tree,
+        category=question.category,
+        answerable=question.answerable,
+        refused=not found.hits,
+        evidence=found.evidence,
+        best_cosine=max((row["cosine"] for row in found.trace), default=0.0),
+        file=file_metrics(run, question.labels) if question.answerable else {},
+        symbol=symbol_metrics(run, question.labels),
+        relevant_source=any(chunk.path in relevant for chunk in run[:ANSWER_K]),
+        milliseconds=round(sum(found.timings.values()), 2),
+        top=tuple(dict.fromkeys(chunk.path for chunk in run))[:5],
+    )
+
+
+def summarise(results: Sequence[Result]) -> dict[str, Any]:
+    """The figures of a run: ranking (means over trees, with 95 % bootstrap intervals) and refusal, by category."""
+    answerable = [result for result in results if result.answerable]
+    foreign = [result for result in results if not result.answerable]
+    latencies = sorted(result.milliseconds for result in results)
+    summary: dict[str, Any] = {"questions": len(results), "trees": len({result.tree for result in results})}
+    if answerable:
+        summary["file"] = {name: _over_trees(answerable, name) for name in answerable[0].file}
+        summary["file_by_category"] = mean_by_group((r.category, r.file["ndcg@10"]) for r in answerable)
+        summary["file_by_tree"] = mean_by_group((r.tree, r.file["ndcg@10"]) for r in answerable)
+        named = [result.symbol for result in answerable if result.symbol is not None]
+        if named:
+            summary["symbol"] = {name: fmean(metrics[name] for metrics in named) for name in named[0]}
+        summary["answerable_refused"] = fmean(result.refused for result in answerable)
+        summary["answered_with_a_relevant_source"] = fmean(result.relevant_source for result in answerable)
+    if foreign:
+        summary["unanswerable_refused"] = fmean(result.refused for result in foreign)
+        summary["refused_by_kind"] = mean_by_group((result.category, float(result.refused)) for result in foreign)
+    if answerable and foreign:
+        summary["auroc"] = auroc([r.evidence for r in answerable], [r.evidence for r in foreign])
+    summary["milliseconds"] = {"p50": _quantile(latencies, 0.5), "p95": _quantile(latencies, 0.95)}
+    return summary
+
+
+def _over_trees(results: Sequence[Result], name: str) -> dict[str, float]:
+    """The mean over trees of each tree's mean, so that a tree with many questions does not count for more."""
+    per_tree = mean_by_group((result.tree, result.file[name]) for result in results)
+    low, high = bootstrap_interval([result.file[name] for result in results])
+    return {"mean": fmean(per_tree.values()), "low": low, "high": high}
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
+
+
+def compare(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Question by question, what changed between two runs (their rows as JSON), the largest change first."""
+    earlier = {(row["tree"], row["query"]): row for row in before}
+    changes = []
+    for row in after:
+        old = earlier.get((row["tree"], row["query"]))
+        if old is None:
+            continue
+        delta = row["file"].get("ndcg@10", 0.0) - old["file"].get("ndcg@10", 0.0)
+        if abs(delta) > 1e-9 or row["refused"] != old["refused"]:
+            changes.append(
+                {
+                    "tree": row["tree"],
+                    "query": row["query"],
+                    "ndcg@10": delta,
+                    "refused": [old["refused"], row["refused"]],
+                    "top": [old["top"], row["top"]],
+                }
+            )
+    return sorted(changes, key=lambda change: -abs(change["ndcg@10"]))
