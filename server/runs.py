@@ -1,0 +1,163 @@
+"""Runs of ingestion: one at a time, owned by the server, watched by whoever asks for one.
+
+A run is not tied to its watcher: when the client leaves, it goes on to its end. What it indexed is asked about at
+once, since the server owns the store. Between runs, vectors that are missing are filled in the background; a run that
+is asked for interrupts that, and it is taken up again afterwards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from ragpilot.config import CorpusSettings
+from ragpilot.errors import IngestRunningError, RagPilotError
+from ragpilot.types import Actor, IngestProgress, IngestReport
+from server.logs import log_unexpected
+from server.problems import SHUTTING_DOWN, UNEXPECTED, ProblemError
+
+logger = logging.getLogger(__name__)
+
+SERVER = Actor("server", frozenset(), frozenset({"ingest"}))
+"""Who fills vectors: it may write, and can read nothing."""
+
+RunEvent = IngestProgress | IngestReport
+
+
+class Ingestion(Protocol):
+    """The part of the core that writes the index."""
+
+    def run(
+        self,
+        actor: Actor,
+        corpus: CorpusSettings,
+        *,
+        path: Path | None = None,
+        rebuild: bool = False,
+        bodies: bool = True,
+    ) -> AsyncIterator[IngestProgress | IngestReport]:
+        """One run over a corpus, or over ``path`` in it; the last item is the report."""
+        ...
+
+    def fill(self, actor: Actor, corpus_name: str) -> AsyncIterator[IngestProgress | IngestReport]:
+        """Embeds what is stored without vectors; the last item is the report."""
+        ...
+
+
+class Run:
+    """One run: its latest event, for any number of watchers."""
+
+    def __init__(self) -> None:
+        self._latest: RunEvent | None = None
+        self._number = 0
+        self._news = asyncio.Event()
+        self._ended = False
+        self._error: Exception | None = None
+
+    def publish(self, event: RunEvent) -> None:
+        """Tell the watchers; one that is slow misses progress, never the report."""
+        self._latest = event
+        self._number += 1
+        self._wake()
+
+    def end(self, error: Exception | None) -> None:
+        """Nothing more will come. The first call counts."""
+        if not self._ended:
+            self._ended, self._error = True, error
+            self._wake()
+
+    async def watch(self) -> AsyncGenerator[RunEvent, None]:
+        """Progress as it comes, then the report. Raises what ended the run; closing this does not end it."""
+        seen = 0
+        while True:
+            news = self._news
+            if self._latest is not None and self._number > seen:
+                seen = self._number
+                yield self._latest
+            elif not self._ended:
+                await news.wait()
+            elif self._error is not None:
+                raise self._error
+            else:
+                return
+
+    def _wake(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
+
+
+class IngestRuns:
+    """Starts runs and fills vectors; the one place in the server that writes the index."""
+
+    def __init__(self, ingestion: Ingestion, corpora: list[CorpusSettings]) -> None:
+        self._ingestion = ingestion
+        self._corpora = corpora
+        self._running: asyncio.Task[None] | None = None
+        self._filling: asyncio.Task[None] | None = None
+        self._closed = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether the index is being written."""
+        return any(task is not None and not task.done() for task in (self._running, self._filling))
+
+    def start(self, actor: Actor, corpus: CorpusSettings, path: Path | None, *, rebuild: bool) -> Run:
+        """Start a run in the background. Raises IngestRunningError where one is under way."""
+        if self._closed:
+            raise ProblemError(SHUTTING_DOWN)
+        if self._running is not None and not self._running.done():
+            raise IngestRunningError("A run of ingestion is under way.", hint="Wait for its end and ask again.")
+        run = Run()
+        self._running = asyncio.create_task(self._work(run, actor, corpus, path, rebuild))
+        self._running.add_done_callback(lambda _: run.end(ProblemError(SHUTTING_DOWN)))
+        return run
+
+    def fill(self) -> None:
+        """Fill missing vectors in the background, corpus by corpus, unless that is under way."""
+        if not self._closed and (self._filling is None or self._filling.done()):
+            self._filling = asyncio.create_task(self._fill())
+
+    async def aclose(self) -> None:
+        """Stop what runs, at a point from which the next run goes on. Idempotent."""
+        self._closed = True
+        await _stop(self._running)
+        await _stop(self._filling)
+
+    async def _work(self, run: Run, actor: Actor, corpus: CorpusSettings, path: Path | None, rebuild: bool) -> None:
+        await _stop(self._filling)
+        logger.info("%s indexes corpus %s, path %.300r, rebuild %s", actor.name, corpus.name, str(path or ""), rebuild)
+        try:
+            # Body vectors are left to the filling behind it: the run ends as soon as everything can be found.
+            async for event in self._ingestion.run(actor, corpus, path=path, rebuild=rebuild, bodies=False):
+                run.publish(event)
+        except RagPilotError as error:
+            logger.warning("indexing corpus %s ended: %s", corpus.name, error.code)
+            run.end(error)
+        except Exception as error:  # noqa: BLE001 - the watcher is told, whether or not there still is one
+            log_unexpected(logger, error, f"while indexing {corpus.name}")
+            run.end(ProblemError(UNEXPECTED))
+        else:
+            run.end(None)
+        finally:
+            self.fill()
+
+    async def _fill(self) -> None:
+        for corpus in self._corpora:
+            try:
+                async for _ in self._ingestion.fill(SERVER, corpus.name):
+                    pass
+            except RagPilotError as error:
+                logger.warning("filling vectors of corpus %s ended: %s", corpus.name, error.code)
+            except Exception as error:  # noqa: BLE001 - work in the background: it must not take the server with it
+                log_unexpected(logger, error, f"for the vectors of {corpus.name}")
+
+
+async def _stop(task: asyncio.Task[None] | None) -> None:
+    if task is not None and not task.done():
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
