@@ -33,7 +33,7 @@ def chunk_text_with_notes(
 ) -> tuple[list[Span], list[str]]:
     """The spans, and what a run should report: a grammar that failed, for which plain lines stand in."""
     lines = Lines(text)
-    language = language_for(source_type, path)
+    language = language_for(source_type, path, text)
     if language is not None:
         try:
             return chunk_code(path, text, lines, language, max_chars), []

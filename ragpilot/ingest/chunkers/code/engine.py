@@ -60,7 +60,7 @@ def _between(path: str, segment: Segment, piece: Cut) -> tuple[str | None, str, 
     """Symbol, title and header of rows between declarations: of what is named there, else of what is around."""
     unit = segment.unit
     qualified = [
-        ".".join(part for part in (unit.symbol, name) if part) for name in segment.names(piece.start, piece.end)
+        ".".join(part for part in (unit.scope, name) if part) for name in segment.names(piece.start, piece.end)
     ]
     names = list(dict.fromkeys([*qualified, *segment.also]))
     symbol = names[0] if names else unit.symbol or None

@@ -65,14 +65,14 @@ def _flat(module: Unit) -> Iterator[Segment]:
             child = unit.children[index]
             stack.append((unit, index + 1))
             reach = child.start - 1
-            if index == 0 and unit.symbol:
+            if index == 0 and unit.kind is not Kind.SCOPE:
                 reach = max(reach, unit.declared_at)
             if reach >= position:
                 yield (last := Segment(position, min(reach, unit.end), unit, whole=False))
                 position = last.end + 1
             if child.end < position:
                 if last is not None:
-                    last.also.append(child.symbol)
+                    last.also += _symbols(child)
                 position = max(position, child.start)
             else:
                 position = max(position, child.start)
@@ -80,6 +80,17 @@ def _flat(module: Unit) -> Iterator[Segment]:
         elif unit.end >= position:
             yield (last := Segment(position, unit.end, unit, whole=not unit.children))
             position = unit.end + 1
+
+
+def _symbols(unit: Unit) -> list[str]:
+    """The symbols of a unit and all below it."""
+    symbols: list[str] = []
+    stack = [unit]
+    while stack:
+        unit = stack.pop()
+        symbols.append(unit.symbol)
+        stack += reversed(unit.children)
+    return symbols
 
 
 def _place(segment: Segment, found: list[Segment], lines: Lines, max_chars: int, constructors: frozenset[str]) -> None:

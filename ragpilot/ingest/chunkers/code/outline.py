@@ -13,6 +13,8 @@ from ragpilot.ingest.chunkers.code.language import Declared, Kind, Language, Sou
 from ragpilot.ingest.chunkers.lines import Lines
 
 _LONGEST_NAME = 120
+_SUBSTANTIAL = 200
+"""A constant or field of so many characters gets a chunk of its own."""
 
 
 @dataclass(slots=True)
@@ -35,6 +37,8 @@ class Unit:
     kind: Kind
     symbol: str
     """Qualified; empty for the module."""
+    scope: str
+    """What qualifies its members: its symbol, or a namespace that a statement in it opened."""
     signature: str = ""
     doc: str = ""
     children: list[Unit] = field(default_factory=list)
@@ -56,27 +60,28 @@ class _Visit:
 
 def outline(root: Node, lines: Lines, source: Source, language: Language, max_chars: int) -> Unit:
     """The module as a unit, its declarations as children, to the depth that chunks of ``max_chars`` need."""
-    module = Unit(0, len(lines) - 1, 0, Kind.SCOPE, "", doc=language.docstring(root, source))
+    module = Unit(0, len(lines) - 1, 0, Kind.SCOPE, "", "", doc=language.docstring(root, source))
     stack = _children(root, module, language)
     while stack:
         visit = stack.pop()
         node, owner = visit.node, visit.owner
         end = last_row(node)
         oversized = end > node.start_point.row and lines.size(visit.start, end) > max_chars
-        declared = _read(node, source, language)
+        inner = _unwrapped(node, language)
+        declared = _read(inner, source, language) or _value(visit, inner, end, lines, source, language)
         if declared is None:
-            _note_names(visit, end, source, language)
-            if oversized or node.is_error or node.type in language.transparent:
-                stack += _children(node, owner, language)
-            continue
-        if declared.kind is Kind.CALLABLE and declared.body is None:
+            if oversized or inner.is_error or inner.type in language.transparent:
+                stack += _children(inner, owner, language)
+        elif declared.kind is Kind.CALLABLE and declared.body is None and language.bodiless:
             owner.names.append(Name(visit.start, end, declared.name))
-            continue
-        unit = _unit(visit, declared, end, source, language)
-        _take_overloads(unit, owner, declared.name, lines)
-        owner.children.append(unit)
-        if oversized or declared.kind is not Kind.CALLABLE:
-            stack += _children(declared.node, unit, language)
+        elif declared.body is None and inner.type in language.file_scopes:
+            owner.scope = declared.name
+        else:
+            unit = _unit(visit, declared, end, source, language)
+            _take_overloads(unit, owner, declared.name, lines)
+            owner.children.append(unit)
+            if oversized or declared.kind in (Kind.TYPE, Kind.SCOPE):
+                stack += _children(declared.node, unit, language)
     return module
 
 
@@ -89,77 +94,77 @@ def last_row(node: Node) -> int:
 def _children(node: Node, owner: Unit, language: Language) -> list[_Visit]:
     """Visits of a node's children, last first, each with the comments and attributes right above it."""
     visits: list[_Visit] = []
-    comments: list[Node] = []
+    above: list[Node] = []
     lead = lead_end = before = -1
     for child in node.named_children:
         start = child.start_point.row
-        if child.type in language.leading:
-            if start == before and child.type in language.comments:
+        is_comment = child.type in language.comments
+        if is_comment or child.type in language.leading:
+            if is_comment and start == before:
                 continue  # a remark at the end of the row before
-            if not comments or start - lead_end > 1:
-                lead, comments = start, []
-            comments.append(child)
+            if not above or start - lead_end > 1:
+                lead, above = start, []
+            above.append(child)
             lead_end = last_row(child)
             continue
-        attached = bool(comments) and start - lead_end <= 1
-        documentation = [comment for comment in comments if comment.type in language.comments] if attached else []
-        visits.append(_Visit(child, owner, lead if attached else start, documentation))
-        comments, before = [], last_row(child)
+        attached = bool(above) and start - lead_end <= 1
+        comments = [node for node in above if node.type in language.comments] if attached else []
+        visits.append(_Visit(child, owner, lead if attached else start, comments))
+        above, before = [], last_row(child)
     visits.reverse()
     return visits
 
 
+def _unwrapped(node: Node, language: Language) -> Node:
+    """The declaration inside decorators, exports and the like; the innermost wrapper when there is none."""
+    while node.type in language.wrappers:
+        inner = None
+        for name in ("declaration", "definition", "value"):
+            inner = inner or node.child_by_field_name(name)
+        inner = inner or next((c for c in reversed(node.named_children) if c.type not in language.comments), None)
+        if inner is None:
+            break
+        node = inner
+    return node
+
+
 def _read(node: Node, source: Source, language: Language) -> Declared | None:
-    """The node as a declaration, seen through its wrappers."""
-    inner = node
-    while inner.type in language.wrappers:
-        declaration = _wrapped(inner, language)
-        if declaration is None:
-            return None
-        inner = declaration
-    if language.read is not None and (declared := language.read(inner, source)) is not None:
+    if (declared := language.read(node, source)) is not None:
         return declared
-    kind = language.definitions.get(inner.type)
+    kind = language.definitions.get(node.type)
     if kind is None:
         return None
-    name = language.name_of(inner, source)
-    return Declared(kind, name, inner, inner.child_by_field_name("body")) if name else None
+    name = language.name_of(node, source)
+    return Declared(kind, name, node, language.body_of(node)) if name else None
 
 
-def _wrapped(node: Node, language: Language) -> Node | None:
-    for name in ("declaration", "definition"):
-        if (child := node.child_by_field_name(name)) is not None:
-            return child
-    for child in reversed(node.named_children):
-        if child.type in language.definitions or child.type in language.wrappers:
-            return child
+def _value(visit: _Visit, node: Node, end: int, lines: Lines, source: Source, language: Language) -> Declared | None:
+    """A field or constant as a declaration of its own when it is long; otherwise its name is noted with its owner."""
+    if node.type not in language.minor or visit.owner.kind is Kind.CALLABLE:
+        return None
+    names = [name for name in language.names_in(node, source) if len(name) <= _LONGEST_NAME]
+    if names and end > visit.start and lines.size(visit.start, end) >= _SUBSTANTIAL:
+        return Declared(Kind.VALUE, names[0], node, None)
+    visit.owner.names += [Name(visit.start, end, name) for name in names]
     return None
 
 
-def _note_names(visit: _Visit, end: int, source: Source, language: Language) -> None:
-    node = visit.node
-    if node.type not in language.minor or visit.owner.kind is Kind.CALLABLE:
-        return
-    if language.minor_names is not None:
-        names = language.minor_names(node, source)
-    else:
-        name = source.field(node, language.minor[node.type])
-        names = [name] if name else []
-    visit.owner.names += [Name(visit.start, end, name) for name in names if len(name) <= _LONGEST_NAME]
-
-
 def _unit(visit: _Visit, declared: Declared, end: int, source: Source, language: Language) -> Unit:
-    node, inner = visit.node, declared.node
-    comment = "\n".join(source.text(comment) for comment in visit.comments)
     name = " ".join(declared.name.split())[:_LONGEST_NAME]
+    symbol = ".".join(part for part in (visit.owner.scope, name) if part)
+    comment = "\n".join(source.text(comment) for comment in visit.comments)
+    signature = language.signature(visit.node, declared, source)
+    if visit.owner.kind is Kind.SCOPE:
+        signature += " " + visit.owner.signature  # of what trait an implementation is
     return Unit(
         start=visit.start,
         end=end,
-        declared_at=inner.start_point.row,
+        declared_at=declared.node.start_point.row,
         kind=declared.kind,
-        symbol=".".join(part for part in (visit.owner.symbol, name) if part),
-        signature=language.signature(node, declared, source),
-        doc=language.docstring(inner, source) or comment,
+        symbol=symbol,
+        scope=symbol,
+        signature=signature,
+        doc=language.docstring(declared.node, source) or comment,
     )
 
 

@@ -27,7 +27,7 @@ def _read(node: Node, source: Source) -> Declared | None:
         return None
     decorators = [child for child in wrapper.named_children if child.type == "decorator"]
     if any(source.text(decorator).endswith("overload") for decorator in decorators):
-        return Declared(Kind.CALLABLE, source.field(node, "name") or "", node, None)
+        return Declared(Kind.CALLABLE, source.field(node, "name"), node, None)
     return None
 
 
@@ -40,28 +40,18 @@ def _signature(outer: Node, declared: Declared, source: Source) -> str:
     return ", ".join(source.text(part)[:_LONGEST_PARAMETER] for part in parts)
 
 
-def _assigned(node: Node, source: Source) -> list[str]:
-    """Names on the left of an assignment at module or class level."""
-    first = node.named_child(0) if node.named_child_count else None
-    if first is None or first.type != "assignment":
-        return []
-    left = first.child_by_field_name("left")
-    return [source.text(left)] if left is not None and left.type in ("identifier", "attribute") else []
-
-
 PYTHON = Language(
     name="python",
     module="tree_sitter_python",
     sample="# é\n@cache\ndef first():\n    return 1\n\n\nclass Stack:\n    def push(self): ...\n",
     expected=("first", "Stack", "Stack.push"),
     definitions={"function_definition": Kind.CALLABLE, "class_definition": Kind.TYPE},
-    minor={"expression_statement": "", "type_alias_statement": ""},
+    minor={"expression_statement": ("assignment", "left"), "type_alias_statement": ("left",)},
     wrappers=frozenset({"decorated_definition"}),
     transparent=frozenset(
         {"block", "if_statement", "elif_clause", "else_clause", "try_statement", "except_clause", "with_statement"}
     ),
     read=_read,
-    minor_names=_assigned,
     docstring=_docstring,
     signature=_signature,
     constructors=frozenset({"__init__", "__new__"}),

@@ -1,0 +1,100 @@
+"""C and C++."""
+
+from __future__ import annotations
+
+import re
+
+from tree_sitter import Node
+
+from ragpilot.ingest.chunkers.code.language import Declared, Kind, Language, Path, Source
+
+_NAMES = frozenset({"identifier", "field_identifier", "type_identifier", "namespace_identifier"})
+_COMPOSED = frozenset(
+    {"qualified_identifier", "destructor_name", "operator_name", "template_function", "template_type", "operator_cast"}
+)
+_ARGUMENTS = re.compile(r"<[^<>]*>")
+_TYPES = frozenset({"struct_specifier", "union_specifier", "enum_specifier", "class_specifier"})
+_WITH_TYPE = frozenset({"type_definition", "declaration", "field_declaration"})
+_PREPROCESSOR = frozenset({"preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef", "preproc_else"})
+
+
+def _declarator_name(node: Node | None, source: Source) -> str:
+    """The name inside a declarator, however deep: ``(*Stack<T>::find(int))[2]`` gives ``Stack.find``."""
+    while node is not None and node.type not in _NAMES:
+        if node.type in _COMPOSED:
+            return _qualified(source.text(node))
+        inner = node.child_by_field_name("declarator")
+        node = inner or next((c for c in node.named_children if "declarator" in c.type or c.type in _NAMES), None)
+    return source.text(node) if node is not None else ""
+
+
+def _qualified(text: str) -> str:
+    """``a::Stack<T>::operator<<`` gives ``a.Stack.operator<<``."""
+    scope, operator, symbol = text.partition("operator")
+    symbol = symbol.partition("()")[0] or "()" if operator else ""
+    before = ""
+    while before != scope:
+        before, scope = scope, _ARGUMENTS.sub("", scope)
+    return "".join(scope.split()).replace("::", ".").lstrip(".") + operator + symbol
+
+
+def _read(node: Node, source: Source) -> Declared | None:
+    """Functions by their declarator; types where they have a body, also behind a typedef or before a variable."""
+    body = node.child_by_field_name("body")
+    if node.type == "function_definition":
+        name = _declarator_name(node.child_by_field_name("declarator"), source)
+        return Declared(Kind.CALLABLE, name, node, body or _try_body(node)) if name else None
+    if node.type == "namespace_definition":
+        return Declared(Kind.SCOPE, source.field(node, "name").replace("::", "."), node, body)
+    shape = node.child_by_field_name("type") if node.type in _WITH_TYPE else node
+    if shape is None or shape.type not in _TYPES or (body := shape.child_by_field_name("body")) is None:
+        return None
+    name = source.field(shape, "name")
+    if node.type == "type_definition":
+        name = _declarator_name(node.child_by_field_name("declarator"), source) or name
+    return Declared(Kind.TYPE, _qualified(name), shape, body) if name else None
+
+
+def _try_body(node: Node) -> Node | None:
+    return next((child for child in node.named_children if child.type == "try_statement"), None)
+
+
+def _minor_names(node: Node, source: Source) -> list[str]:
+    """Variables, fields and prototypes by their declarators; macros, aliases and enumerators by their name."""
+    declarators = node.children_by_field_name("declarator")
+    if declarators:
+        return [_declarator_name(declarator, source) for declarator in declarators]
+    is_guard = node.type == "preproc_def" and node.child_by_field_name("value") is None
+    return [] if is_guard else [source.field(node, "name")]
+
+
+_DEFINITIONS = {"function_definition": Kind.CALLABLE}
+_MINOR: dict[str, Path] = dict.fromkeys(
+    ("declaration", "type_definition", "field_declaration", "enumerator", "preproc_def", "preproc_function_def"), ()
+)
+_TRANSPARENT = _PREPROCESSOR | {"field_declaration_list", "enumerator_list", "declaration_list"}
+
+C = Language(
+    name="C",
+    module="tree_sitter_c",
+    sample="/* é */\nstruct order { int id; };\n\nstatic int *total(struct order *o)\n{\n  return 0;\n}\n",
+    expected=("order", "total"),
+    definitions=_DEFINITIONS,
+    minor=_MINOR,
+    transparent=_TRANSPARENT | {"struct_specifier", "union_specifier", "enum_specifier"},
+    read=_read,
+    minor_names=_minor_names,
+)
+
+CPP = Language(
+    name="C++",
+    module="tree_sitter_cpp",
+    sample="// é\nnamespace a {\ntemplate <class T>\nvoid Stack<T>::push(T v) {}\nclass Queue { int n; };\n}\n",
+    expected=("a.Stack.push", "a.Queue"),
+    definitions=_DEFINITIONS,
+    minor=_MINOR | {"alias_declaration": (), "concept_definition": ()},
+    wrappers=frozenset({"template_declaration"}),
+    transparent=_TRANSPARENT | _TYPES | {"linkage_specification"},
+    read=_read,
+    minor_names=_minor_names,
+)

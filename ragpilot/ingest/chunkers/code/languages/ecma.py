@@ -1,0 +1,124 @@
+"""JavaScript, TypeScript and TSX: three grammars, one family of nodes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tree_sitter import Node
+
+from ragpilot.ingest.chunkers.code.language import Declared, Kind, Language, Source
+
+_FUNCTIONS = frozenset({"arrow_function", "function_expression", "generator_function"})
+_OBJECT_PREFIXES = ("module.exports.", "exports.", "this.", "window.", "globalThis.")
+
+
+def _read(node: Node, source: Source) -> Declared | None:
+    """Functions and classes under the name that they are assigned to; members of an exported object."""
+    match node.type:
+        case "lexical_declaration" | "variable_declaration":
+            declarators = [child for child in node.named_children if child.type == "variable_declarator"]
+            if len(declarators) == 1:
+                return _named_value(declarators[0], "name", "value", source)
+        case "field_definition" | "public_field_definition":
+            name = "name" if node.type == "public_field_definition" else "property"
+            return _named_value(node, name, "value", source)
+        case "pair":
+            return _named_value(node, "key", "value", source) or _members(node.child_by_field_name("value"))
+        case "expression_statement" if node.named_child_count:
+            inner = node.named_children[0]
+            if inner.type == "assignment_expression":
+                return _named_value(inner, "left", "right", source)
+            if inner.type == "internal_module":
+                return Declared(Kind.SCOPE, source.field(inner, "name"), inner, inner.child_by_field_name("body"))
+        case "internal_module" | "module":
+            name = source.field(node, "name").strip("\"'")
+            return Declared(Kind.SCOPE, name, node, node.child_by_field_name("body"))
+        case _ if node.parent is not None and node.parent.type == "export_statement":
+            return _value("default", node) or _members(node)
+    return None
+
+
+def _named_value(node: Node, name_field: str, value_field: str, source: Source) -> Declared | None:
+    value = node.child_by_field_name(value_field)
+    if value is None:
+        return None
+    name = source.field(node, name_field).strip("\"'`")
+    for prefix in _OBJECT_PREFIXES:
+        name = name.removeprefix(prefix)
+    name = name.replace(".prototype.", ".").removeprefix("module.")
+    return _value(name, value)
+
+
+def _value(name: str, value: Node) -> Declared | None:
+    if value.type in _FUNCTIONS:
+        return Declared(Kind.CALLABLE, name, value, value.child_by_field_name("body"))
+    if value.type == "class":
+        return Declared(Kind.TYPE, name, value, value.child_by_field_name("body"))
+    return None
+
+
+def _members(value: Node | None) -> Declared | None:
+    """An object with functions in it, such as a component's options: nothing in itself, its functions are."""
+    if value is None or value.type != "object":
+        return None
+    return Declared(Kind.SCOPE, "", value, value)
+
+
+JAVASCRIPT = Language(
+    name="JavaScript",
+    module="tree_sitter_javascript",
+    sample="// é\nexport const total = () => {\n  return 1;\n};\n\nclass Cart {\n  add() {}\n}\n",
+    expected=("total", "Cart", "Cart.add"),
+    definitions={
+        "function_declaration": Kind.CALLABLE,
+        "generator_function_declaration": Kind.CALLABLE,
+        "method_definition": Kind.CALLABLE,
+        "class_declaration": Kind.TYPE,
+    },
+    minor={
+        "lexical_declaration": ("variable_declarator", "name"),
+        "variable_declaration": ("variable_declarator", "name"),
+        "field_definition": ("property",),
+    },
+    leading=frozenset({"decorator"}),
+    wrappers=frozenset({"export_statement"}),
+    transparent=frozenset({"class_body", "statement_block"}),
+    read=_read,
+    constructors=frozenset({"constructor"}),
+)
+
+TYPESCRIPT = replace(
+    JAVASCRIPT,
+    name="TypeScript",
+    module="tree_sitter_typescript",
+    entry="language_typescript",
+    sample="// é\nfunction f(a: string): void;\nfunction f(a: any) {}\nabstract class Repo {\n  find = () => <T>1;\n}\n",
+    expected=("f", "Repo", "Repo.find"),
+    definitions={
+        **JAVASCRIPT.definitions,
+        "abstract_class_declaration": Kind.TYPE,
+        "interface_declaration": Kind.TYPE,
+        "enum_declaration": Kind.TYPE,
+        "function_signature": Kind.CALLABLE,
+        "method_signature": Kind.CALLABLE,
+        "abstract_method_signature": Kind.CALLABLE,
+    },
+    minor={
+        "lexical_declaration": ("variable_declarator", "name"),
+        "variable_declaration": ("variable_declarator", "name"),
+        "public_field_definition": ("name",),
+        "property_signature": ("name",),
+        "enum_assignment": ("name",),
+        "type_alias_declaration": ("name",),
+    },
+    wrappers=frozenset({"export_statement", "ambient_declaration"}),
+    transparent=frozenset({"class_body", "interface_body", "enum_body", "statement_block"}),
+)
+
+TSX = replace(
+    TYPESCRIPT,
+    name="TSX",
+    entry="language_tsx",
+    sample="// é\nexport const View = <T,>({ a }: P<T>) => <ul>{a}</ul>;\nfunction App() {\n  return <b />;\n}\n",
+    expected=("View", "App"),
+)
