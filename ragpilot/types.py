@@ -340,6 +340,16 @@ class ModelIdentity:
     extract: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class ModelUsage:
+    """What a chat model says of one answer, once it is whole. None: it did not say."""
+
+    prompt_tokens: int | None = None
+    answer_tokens: int | None = None
+    warnings: tuple[str, ...] = ()
+    """What the asker should know, such as a prompt that was not read whole."""
+
+
 # --- answering --------------------------------------------------------------------------------------
 
 
