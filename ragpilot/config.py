@@ -290,6 +290,8 @@ class Environment(BaseModel):
     """The working folder that this was loaded for, absolute."""
     config: str | None = None
     """The file that ``--config`` named, as an absolute path; None where it was not given."""
+    files: list[str] = []
+    """The configuration files in force, each over the one before."""
     origins: dict[str, str] = {}
     """Dotted key -> file or variable that set it; what is not here is a default."""
     notes: list[str] = []

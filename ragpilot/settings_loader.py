@@ -20,6 +20,7 @@ import platformdirs
 from pydantic import ValidationError
 
 from ragpilot import trust
+from ragpilot.adhoc import remembered
 from ragpilot.config import SCHEMA, Environment, Settings, contradictions
 from ragpilot.config_file import ConfigFile, KeyPath, parse, read, read_bytes
 from ragpilot.config_variables import read_variables
@@ -60,7 +61,7 @@ def load(*, config: str | None, directory: Path | None, environ: Mapping[str, st
     """
     folder = _working_folder(directory)
     home = state_home(environ)
-    notes: list[str] = []
+    files: list[str] = []
     layers: list[Layer] = []
     corpora_file: Path | None = None
 
@@ -68,6 +69,7 @@ def load(*, config: str | None, directory: Path | None, environ: Mapping[str, st
     if own is not None:
         layers.append(_layer(own, _check(own), own.path.parent, home_folder=environ.get("HOME")))
         corpora_file = own.path if "corpora" in own.data else None
+        files.append(str(own.path))
     found = find(folder) if config is None else None
     if found is not None and (own is None or not _same(found.file.path, own.path)):
         trusted = trust.is_trusted(home, found.file)
@@ -75,25 +77,27 @@ def load(*, config: str | None, directory: Path | None, environ: Mapping[str, st
             raise trust.refuse(found.file, found.wishes)
         layers.append(_folder_layer(found, trusted=trusted))
         corpora_file = found.file.path if "corpora" in found.file.data else corpora_file
-        notes.append(f"{found.file.path} of the working folder is in force.")
+        files.append(str(found.file.path))
     variables = read_variables(environ)
-    notes += variables.notes
     layers.append(Layer(_absolute(variables.data, folder), variables.origins))
 
     merged = _merge([layer.data for layer in layers])
+    state = state_folder(home, "file", corpora_file) if corpora_file else state_folder(home, "folder", folder)
     if "corpora" not in merged:
-        merged["corpora"] = [{"roots": [str(folder)]}]
+        made = remembered(state)
+        merged["corpora"] = [{"name": made.name if made else "default", "roots": [str(folder)]}]
     settings = Settings.model_validate(merged)
     origins = {key: place for layer in layers for key, place in layer.origins.items()}
     if wrong := contradictions(settings):
         raise ConfigError("\n".join(f"{origins.get(key, 'Defaults')}: {text}" for key, text in wrong))
     return Environment(
         settings=settings,
-        state=state_folder(home, "file", corpora_file) if corpora_file else state_folder(home, "folder", folder),
+        state=state,
         directory=folder,
         config=None if config is None or own is None else str(own.path),
         origins=origins,
-        notes=notes,
+        files=files,
+        notes=variables.notes,
     )
 
 

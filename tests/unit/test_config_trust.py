@@ -40,15 +40,15 @@ def test_anybody_elses_file_is_passed_over(machine: Machine, content: bytes) -> 
     (machine.work / "config.toml").write_bytes(content)
     environment = machine.load()
     assert environment.settings.chat.url is None
-    assert environment.notes == []
+    assert environment.files == []
 
 
 def test_a_folder_or_link_to_nowhere_of_that_name_is_passed_over(machine: Machine) -> None:
     (machine.work / "config.toml").mkdir()
-    assert machine.load().notes == []
+    assert machine.load().files == []
     (machine.work / "config.toml").rmdir()
     (machine.work / "config.toml").symlink_to(machine.work / "nowhere")
-    assert machine.load().notes == []
+    assert machine.load().files == []
 
 
 def test_a_broken_one_of_ours_is_told(machine: Machine) -> None:
@@ -66,7 +66,7 @@ def test_its_free_sections_lie_over_the_users(machine: Machine) -> None:
     assert (settings.retrieval.top_k, settings.retrieval.min_score, settings.prompt.context_budget) == (5, 0.4, 1000)
     assert settings.chat.kind == "extractive"
     assert environment.origins["retrieval.top_k"] == f"{path}:3"
-    assert str(path) in environment.notes[0]
+    assert environment.files == [str(machine.config), str(path)]
     assert machine.load(RAGPILOT_RETRIEVAL__TOP_K="6").settings.retrieval.top_k == 6
 
 

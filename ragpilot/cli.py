@@ -1,0 +1,243 @@
+"""The `ragpilot` command."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import traceback
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from ragpilot import cli_output as out
+from ragpilot.adhoc import environment_of, known
+from ragpilot.config import Environment
+from ragpilot.errors import ConfigError, InvalidRequestError, RagPilotError, UnknownCorpusError
+from ragpilot.files import write_private
+from ragpilot.settings_loader import load, state_home, trust_folder
+from ragpilot.types import QUESTION_MAX_CHARS, TOP_K_RANGE
+
+DONE, FAILED, WRONG_USE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
+
+EPILOG: Final = """
+\b
+Examples:
+  ragpilot index                            index the working folder
+  ragpilot ask "where are tokens counted?"  answer, with sources
+  ragpilot search "token counter" -k 20     the passages alone
+  ragpilot -C ~/src/shop                    the terminal UI, for another folder
+  ragpilot ask "how is a refund booked?" --json | jq .sources
+
+\b
+Exit codes:
+  0  done                       3  not found in the indexed sources (ask)
+  1  failed                     4  partly done: some files failed (index)
+  2  wrong use or configuration
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What stands before the command."""
+
+    config: str | None
+    directory: Path | None
+
+    def load(self) -> Environment:
+        """The settings in force; what the user should know about them goes to stderr."""
+        environment = load(config=self.config, directory=self.directory, environ=os.environ)
+        for text in environment.notes:
+            out.note(f"Note: {text}")
+        return environment
+
+    def load_for(self, corpus: str | None) -> Environment:
+        """As ``load``, but for an ad-hoc corpus of that name where the configuration has none."""
+        environment = self.load()
+        if corpus is None or environment.settings.corpus(corpus) is not None:
+            return environment
+        made = next((item for item in known(environment.state.parent) if item.name == corpus), None)
+        return environment if made is None else environment_of(made, environment)
+
+
+@click.group(invoke_without_command=True, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--config", metavar="FILE", help="Configuration file; otherwise RAGPILOT_CONFIG, then your own.")
+@click.option(
+    "--directory",
+    "-C",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Work as if started in DIR.",
+)
+@click.version_option(version("ragpilot"), prog_name="ragpilot", message="%(prog)s %(version)s")
+@click.pass_context
+def cli(context: click.Context, config: str | None, directory: Path | None) -> int | None:
+    """Ask questions about a codebase, and get answers from it alone, with sources.
+
+    Without a command, the terminal UI opens.
+    """
+    context.obj = Start(config, directory)
+    if context.invoked_subcommand is not None:
+        return None
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise click.UsageError("The terminal UI needs a terminal. `ragpilot ask QUESTION` answers without one.")
+    from ragpilot.cli_commands import run_tui
+
+    return run_tui(context.obj.load())
+
+
+@cli.command()
+@click.argument("question", nargs=-1, required=True)
+@click.option(
+    "--top-k", metavar="N", type=click.IntRange(*TOP_K_RANGE), help="At most N passages (1 to 50); default: 8."
+)
+@click.option("--corpus", metavar="NAME", help="Which corpus to ask; `ragpilot status` lists them.")
+@click.option("--json", "as_json", is_flag=True, help="Answer, sources and all else as one JSON object.")
+@click.pass_obj
+def ask(start: Start, question: tuple[str, ...], top_k: int | None, corpus: str | None, *, as_json: bool) -> int:
+    """Answer QUESTION from the indexed sources.
+
+    The answer goes to stdout as it comes, then its sources. Exit code 3: not found in the indexed sources.
+    """
+    from ragpilot.cli_commands import run_ask
+
+    text = _question(question)
+    return asyncio.run(run_ask(start.load_for(corpus), text, top_k=top_k, corpus=corpus, as_json=as_json))
+
+
+@cli.command()
+@click.argument("question", nargs=-1, required=True)
+@click.option("-k", metavar="N", type=click.IntRange(1, 200), default=8, show_default=True, help="At most N hits.")
+@click.option("--corpus", metavar="NAME", help="Which corpus to search; `ragpilot status` lists them.")
+@click.option("--json", "as_json", is_flag=True, help='{"hits": [as sources], "floor", "gate", …}')
+@click.pass_obj
+def search(start: Start, question: tuple[str, ...], k: int, corpus: str | None, *, as_json: bool) -> int:
+    """Find passages for QUESTION, best first, without an answer."""
+    from ragpilot.cli_commands import run_search
+
+    text = _question(question)
+    return asyncio.run(run_search(start.load_for(corpus), text, k=k, corpus=corpus, as_json=as_json))
+
+
+@cli.command()
+@click.argument("path", required=False, type=click.Path(exists=True, path_type=Path))
+@click.option("--rebuild", is_flag=True, help="Throw the index away first; needed for another embedder.")
+@click.option("--quiet", is_flag=True, help="Say only what went wrong.")
+@click.option("--no-bodies", is_flag=True, help="Leave body vectors to a server or a later run: done sooner.")
+@click.option("--yes", is_flag=True, help="Index a home folder, or a folder that holds one.")
+@click.option("--json", "as_json", is_flag=True, help="A report a corpus, each as one line of JSON.")
+@click.pass_obj
+def index(
+    start: Start, path: Path | None, *, rebuild: bool, quiet: bool, no_bodies: bool, yes: bool, as_json: bool
+) -> int:
+    """Index what has changed: all corpora, or only PATH.
+
+    A PATH inside a corpus narrows the run to it. A PATH outside every corpus becomes a corpus of its own, named
+    after its folder.
+    """
+    from ragpilot.cli_commands import IndexOptions, run_index
+
+    options = IndexOptions(rebuild=rebuild, quiet=quiet, bodies=not no_bodies, broad=yes, as_json=as_json)
+    return asyncio.run(run_index(start.load(), path, options))
+
+
+@cli.command(short_help="Serve over HTTP until Ctrl-C.")
+@click.option("--host", metavar="HOST", help="Address to listen on; anything but loopback needs [[actors]].")
+@click.option("--port", metavar="N", type=click.IntRange(0, 65535), help="Port; 0: any that is free. Default: 5200.")
+@click.pass_obj
+def serve(start: Start, host: str | None, port: int | None) -> int:
+    """Serve over HTTP until Ctrl-C: POST /ask, POST /search, GET /health and others."""
+    from ragpilot.cli_commands import run_serve
+
+    return run_serve(start.load(), host=host, port=port)
+
+
+@cli.command(short_help="Say what is indexed and whether all is well.")
+@click.option("--json", "as_json", is_flag=True, help="The same as one JSON object.")
+@click.pass_obj
+def status(start: Start, *, as_json: bool) -> int:
+    """Say what is indexed, by what, whether the parts are well, and where everything lies."""
+    from ragpilot.cli_commands import run_status
+
+    return asyncio.run(run_status(start.load(), as_json=as_json))
+
+
+@cli.command(short_help="Let the folder's config.toml set everything.")
+@click.pass_obj
+def trust(start: Start) -> int:
+    """Let the config.toml of the working folder set everything, as it is now.
+
+    Until then, and again once it has changed by a byte, such a file may set only [retrieval], [prompt] and corpora
+    inside its folder, for it may have come with a repository. Read it first.
+    """
+    found = trust_folder(directory=start.directory, environ=os.environ)
+    out.line(f"Trusted: {found.file.path}")
+    for wish in found.wishes:
+        out.line(f"  it sets {wish}")
+    if not found.wishes:
+        out.line("  it sets nothing that would need this")
+    return DONE
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    # The folder this starts in may be somebody's repository: no interpreter started from here on, that of the
+    # embedded store among them, may import a module from it.
+    os.environ["PYTHONSAFEPATH"] = "1"
+    out.prepare_streams()
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command; gives its exit code. No expected error comes out as a traceback."""
+    try:
+        with suppress(click.exceptions.Exit):
+            result: Any = cli.main(arguments, prog_name="ragpilot", standalone_mode=False)
+            return result if isinstance(result, int) else DONE
+        return DONE
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Nobody reads any more. What is still buffered must not fail once more at the interpreter's end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    except UnknownCorpusError as error:
+        out.problem(RagPilotError(error.message, hint="`ragpilot status` lists the corpora."))
+        return WRONG_USE
+    except RagPilotError as error:
+        out.problem(error)
+        return WRONG_USE if isinstance(error, ConfigError | InvalidRequestError) else FAILED
+    except Exception as error:  # noqa: BLE001 - the outermost handler: the user is told, and where to read on
+        _unexpected(error)
+        return FAILED
+
+
+def _question(words: tuple[str, ...]) -> str:
+    text = " ".join(words)
+    if not text.strip():
+        raise click.UsageError("The question is empty.")
+    if len(text) > QUESTION_MAX_CHARS:
+        raise click.UsageError(f"The question has {len(text):,} characters; at most {QUESTION_MAX_CHARS:,} are taken.")
+    return text
+
+
+def _unexpected(error: Exception) -> None:
+    trace = "".join(traceback.format_exception(error))
+    if os.environ.get("RAGPILOT_DEBUG"):
+        out.note(trace)
+        return
+    out.note(f"Error: RagPilot failed unexpectedly ({type(error).__name__}).")
+    try:
+        log = state_home(os.environ) / "error.log"
+        write_private(log, trace.encode(errors="backslashreplace"))
+    except RagPilotError:
+        out.note("RAGPILOT_DEBUG=1 shows where.")
+    else:
+        out.note(f"Where and why stands in {log}; RAGPILOT_DEBUG=1 shows it.")

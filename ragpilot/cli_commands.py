@@ -1,0 +1,308 @@
+"""What the commands do. Apart from ``cli``, so that ``--help`` and ``trust`` load none of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+from ragpilot import cli_output as out
+from ragpilot.adhoc import AdHoc, Part, choose, environment_of, known, locate, remember
+from ragpilot.cli_launch import connect
+from ragpilot.cli_progress import reporter
+from ragpilot.cli_session import Session, open_session
+from ragpilot.config import Environment, ServerSettings
+from ragpilot.config_words import problems
+from ragpilot.errors import ConfigError, StoreInUseError, UnknownCorpusError
+from ragpilot.events import Answer, AnswerEvent, Done, Failed, Sources, Token, to_wire
+from ragpilot.runtime import owner
+from ragpilot.settings_loader import load, state_folder
+from ragpilot.types import NOT_FOUND_ANSWER, IngestProgress, IngestReport, Outcome, Source
+
+DONE: Final = 0
+FAILED: Final = 1
+NOT_FOUND: Final = 3
+PARTLY: Final = 4
+
+
+# --- ask and search ---------------------------------------------------------------------------------
+
+
+async def run_ask(
+    environment: Environment, question: str, *, top_k: int | None, corpus: str | None, as_json: bool
+) -> int:
+    """Print one answer. Gives 3 where nothing was found."""
+    if _untouched(environment, corpus):
+        return _nothing_indexed(environment, as_json=as_json)
+    outcome: Outcome | None = None
+    async with (
+        open_session(environment, "ask", os.environ) as session,
+        aclosing(session.ask(question, top_k=top_k, corpus=corpus)) as events,
+    ):
+        outcome = await _print_answer(events, as_json=as_json)
+    if outcome is None:
+        return FAILED
+    return NOT_FOUND if outcome is Outcome.NOT_FOUND else DONE
+
+
+async def _print_answer(events: AsyncGenerator[AnswerEvent, None], *, as_json: bool) -> Outcome | None:
+    """Print events as they come; gives how the answer ended, None where it failed."""
+    pieces: list[str] = []
+    sources: tuple[Source, ...] = ()
+    async for event in events:
+        match event:
+            case Token(text=text):
+                pieces.append(text)
+                if not as_json:
+                    out.write(text)
+            case Sources(sources=found):
+                sources = found
+            case Failed(message=message):
+                if pieces and not as_json:
+                    out.line()
+                out.note(f"Error: {message}")
+                return None
+            case Done() as end:
+                answer = Answer("".join(pieces), sources, end)
+                if as_json:
+                    out.as_json(to_wire(answer))
+                else:
+                    _end_answer(answer)
+                return end.outcome
+    out.note("Error: The answer ended before it was complete.")
+    return None
+
+
+def _end_answer(answer: Answer) -> None:
+    if not answer.answer.endswith("\n"):
+        out.line()
+    out.sources(answer.sources)
+    out.done(answer.done)
+
+
+def _untouched(environment: Environment, corpus: str | None) -> bool:
+    """Whether nothing can be indexed here, so that asking need not make a state folder to find that out."""
+    if corpus is not None and environment.settings.corpus(corpus) is None:
+        raise UnknownCorpusError(corpus)
+    store = environment.settings.store
+    return store.kind == "embedded" and store.path is None and not environment.state.exists()
+
+
+def _nothing_indexed(environment: Environment, *, as_json: bool) -> int:
+    hint = f"Nothing is indexed yet for {environment.directory}. `ragpilot index` there indexes it."
+    end = Done(outcome=Outcome.NOT_FOUND, request_id=str(uuid4()), warnings=(hint,))
+    if as_json:
+        out.as_json(to_wire(Answer(NOT_FOUND_ANSWER, (), end)))
+    else:
+        out.line(NOT_FOUND_ANSWER)
+    out.note(hint)
+    elsewhere = [made for made in known(environment.state.parent) if made.state != environment.state]
+    if elsewhere:
+        out.note(f"Indexed elsewhere, asked with --corpus: {', '.join(made.name for made in elsewhere)}.")
+    return NOT_FOUND
+
+
+async def run_search(environment: Environment, question: str, *, k: int, corpus: str | None, as_json: bool) -> int:
+    """Print the passages that a question finds."""
+    if _untouched(environment, corpus):
+        out.note(f"Nothing is indexed yet for {environment.directory}. `ragpilot index` there indexes it.")
+        if as_json:
+            out.as_json({"hits": [], "floor": None, "gate": None, "warnings": ["nothing is indexed"]})
+        return DONE
+    async with open_session(environment, "ask", os.environ) as session:
+        found = await session.search(question, k=k, corpus=corpus)
+    if as_json:
+        out.as_json(found)
+        return DONE
+    out.hits(found["hits"])
+    for warning in found.get("warnings", ()):
+        out.note(f"Warning: {warning}")
+    if not found["hits"]:
+        gate = "" if found.get("gate") is None else f" and gate {found['gate']:.2f}"
+        out.note(f"Nothing passes the floor {found['floor']:.2f}{gate}.")
+        for miss in found.get("nearMisses", ()):
+            where = out.place(miss["path"], miss["startLine"], miss["endLine"], miss.get("symbol"))
+            out.note(f"Close, but not close enough: {where} ({miss['score']:.2f})")
+    return DONE
+
+
+# --- index ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class IndexOptions:
+    """The options of `ragpilot index`."""
+
+    rebuild: bool
+    quiet: bool
+    bodies: bool
+    broad: bool
+    as_json: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a run of `ragpilot index` works on. ``made``: an ad-hoc corpus, to be remembered once its run begins."""
+
+    environment: Environment
+    parts: list[Part]
+    made: AdHoc | None = None
+
+
+async def run_index(environment: Environment, path: Path | None, options: IndexOptions) -> int:
+    """Index, corpus by corpus, and print a report each. Gives 4 where some files failed, 1 where nothing came out."""
+    target = _target(environment, path)
+    code = DONE
+    async with open_session(target.environment, "index", os.environ) as session:
+        for part in target.parts:
+            report = await _index(session, part, target.made, options)
+            if options.as_json:
+                out.as_json(to_wire(report))
+            else:
+                out.report(report, quiet=options.quiet)
+            code = _worse(code, {"complete": DONE, "partial": PARTLY, "nothing": FAILED}[report.outcome])
+        if session.address and options.bodies and not (options.quiet or options.as_json):
+            out.note(f"The server at {session.address} embeds the rest in the background.")
+    return code
+
+
+async def _index(session: Session, part: Part, made: AdHoc | None, options: IndexOptions) -> IngestReport:
+    run = session.index(
+        part.corpus.name, path=part.path, rebuild=options.rebuild, bodies=options.bodies, broad=options.broad
+    )
+    with reporter(quiet=options.quiet or options.as_json) as shown:
+        async with aclosing(run) as events:
+            async for event in events:
+                if made is not None:
+                    remember(made)
+                    made = None
+                if isinstance(event, IngestProgress):
+                    shown.show(event)
+                else:
+                    return event
+    raise ConfigError(f"The run over {part.corpus.name} ended without a report.")
+
+
+def _target(environment: Environment, path: Path | None) -> Target:
+    """What ``path`` means: a part of a configured corpus, or a corpus of its own."""
+    if path is None:
+        return Target(environment, [Part(corpus, None) for corpus in environment.settings.corpora])
+    place = Path(os.path.realpath(path))
+    if (part := locate(environment, place)) is not None:
+        return Target(environment, [part])
+    if not place.is_dir():
+        raise ConfigError(f"{place} lies in no corpus.", hint="Name its folder: that makes a corpus of its own.")
+    there = load(config=environment.config, directory=place, environ=os.environ)
+    home = there.state.parent
+    own_state = state_folder(home, "folder", place)
+    part = locate(there, place)
+    if part is not None and (there.state != own_state or there.state.exists()):
+        # A configuration names it, or commands were run in that folder before: it has a name already.
+        return Target(there, [part])
+    taken = {made.name for made in known(home)} | {corpus.name for corpus in environment.settings.corpora}
+    made = choose(place, own_state, taken)
+    only = environment_of(made, there)
+    return Target(only, [Part(only.settings.corpora[0], None)], made)
+
+
+def _worse(one: int, other: int) -> int:
+    """The worse of two exit codes: failed, then partly done, then done."""
+    return max(one, other, key=(DONE, PARTLY, FAILED).index)
+
+
+# --- serve, status and the terminal UI --------------------------------------------------------------
+
+
+def run_serve(environment: Environment, *, host: str | None, port: int | None) -> int:
+    """Serve until a signal."""
+    from pydantic import ValidationError
+
+    from server.run import serve
+
+    if host is not None:
+        given = {**environment.settings.server.model_dump(), "host": host}
+        try:
+            server = ServerSettings.model_validate(given)
+        except ValidationError as error:
+            raise ConfigError(problems(error, {"server": given})[0].text) from None
+        settings = environment.settings.model_copy(update={"server": server})
+        environment = environment.model_copy(update={"settings": settings})
+
+    def ready(address: str) -> None:
+        out.note(f"RagPilot answers at {address}; Ctrl-C stops it.")
+        out.note(f"""curl -N {address}/ask -H 'Content-Type: application/json' -d '{{"question": "…"}}'""")
+
+    serve(environment, port=port, ready=ready)
+    return DONE
+
+
+async def run_status(environment: Environment, *, as_json: bool) -> int:
+    """Print what is known about the index and its parts."""
+    facts: dict[str, Any] = {
+        "version": version("ragpilot"),
+        "directory": str(environment.directory),
+        "files": environment.files,
+        "origins": environment.origins,
+        "state": str(environment.state),
+        "server": None,
+        "inUseBy": None,
+        "health": {},
+        "corpora": [{"corpus": item.name, "roots": item.roots} for item in environment.settings.corpora],
+    }
+    if not _untouched(environment, None):
+        try:
+            async with open_session(environment, "ask", os.environ) as session:
+                facts["server"] = session.address
+                facts["health"] = to_wire(await session.health())
+                stats = [to_wire(await session.stats(info.name)) for info in await session.corpora()]
+                roots = {item.name: item.roots for item in environment.settings.corpora}
+                facts["corpora"] = [{**item, "roots": roots.get(item["corpus"], [])} for item in stats]
+        except StoreInUseError:
+            holder = owner(environment.state)
+            facts["inUseBy"] = str(holder) if holder else None
+    if as_json:
+        out.as_json(facts)
+    else:
+        _print_status(facts)
+    return DONE
+
+
+def _print_status(facts: dict[str, Any]) -> None:
+    out.line(f"RagPilot {facts['version']} in {facts['directory']}")
+    out.line(f"Configuration: {', '.join(facts['files']) or 'none; defaults'}")
+    out.line(f"State: {facts['state']}")
+    out.line(f"Server: {facts['server'] or 'none runs'}")
+    if facts["inUseBy"]:
+        out.line(f"In use by {facts['inUseBy']}; what is indexed can be seen when it has ended.")
+    for name, part in facts["health"].items():
+        out.line(f"{name.capitalize()}: {'ok' if part['ok'] else 'NOT WELL'}; {out.one_line(part['detail'])}")
+    for corpus in facts["corpora"]:
+        out.line(f"\nCorpus {corpus['corpus']}: {', '.join(corpus['roots'])}")
+        if "pointCount" not in corpus:
+            continue
+        if not corpus["pointCount"]:
+            out.line("  nothing indexed that you may read; `ragpilot index` indexes it")
+            continue
+        out.line(f"  {corpus['documents']:,} documents, {corpus['pointCount']:,} chunks,"
+                 f" last indexed {corpus['lastIngestionTime']}")  # fmt: skip
+        kinds = sorted(corpus["chunksBySourceType"].items(), key=lambda item: (-item[1], item[0]))
+        out.line("  " + ", ".join(f"{number:,} {kind}" for kind, number in kinds))
+        out.line(f"  vectors: {corpus['headerShare']:.0%} of names, {corpus['bodyShare']:.0%} of texts;"
+                 f" {corpus['embedder']['name']}")  # fmt: skip
+        bounds = corpus["bounds"]
+        gate = "off" if bounds["gate"] is None else f"{bounds['gate']:.2f}"
+        out.line(f"  floor {bounds['floor']:.2f} ({bounds['floorOrigin']}), gate {gate} ({bounds['gateOrigin']})")
+
+
+def run_tui(environment: Environment) -> int:
+    """Open the terminal UI, on a server that is found or started."""
+    from tui.app import RagPilotApp
+
+    app = RagPilotApp(lambda: connect(environment, os.environ), label=environment.directory.name or "/")
+    app.run()
+    return app.return_code or DONE

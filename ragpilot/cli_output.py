@@ -1,0 +1,132 @@
+"""What commands print: answers and results on stdout, everything about them on stderr, all of it harmless."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TextIO
+
+from ragpilot.errors import RagPilotError
+from ragpilot.events import Done
+from ragpilot.terminal_text import clean, clean_line
+from ragpilot.types import IngestReport, LeftOut, NearMiss, Source
+
+SHOWN_FAILURES = 10
+
+
+def prepare_streams() -> None:
+    """Make both streams able to print any text: what their encoding lacks is spelled out, instead of a crash."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def write(text: str) -> None:
+    """A piece of a result, at once."""
+    _write(sys.stdout, clean(text))
+
+
+def line(text: str = "") -> None:
+    """A line of a result."""
+    _write(sys.stdout, clean(text) + "\n")
+
+
+def note(text: str) -> None:
+    """A line about the result: warnings, hints, progress."""
+    _write(sys.stderr, clean(text) + "\n")
+
+
+def as_json(value: Any) -> None:
+    """A result for programs: one line of ASCII JSON."""
+    _write(sys.stdout, json.dumps(value, ensure_ascii=True, allow_nan=False) + "\n")
+
+
+def problem(error: RagPilotError) -> None:
+    """An expected error, with its hint on a line of its own."""
+    note(f"Error: {error.message}")
+    if error.hint:
+        note(error.hint)
+
+
+def _write(stream: TextIO, text: str) -> None:
+    stream.write(text)
+    stream.flush()
+
+
+def sources(found: Sequence[Source]) -> None:
+    """The sources of an answer, numbered as the answer cites them."""
+    if found:
+        line("\nSources:")
+    for number, source in enumerate(found, start=1):
+        stale = "  changed since it was indexed" if source.stale else ""
+        line(f"[{number}] {place(source.file_path, source.start_line, source.end_line, source.symbol)}"
+             f" ({source.score:.2f}){stale}")  # fmt: skip
+
+
+def hits(found: Sequence[Mapping[str, Any]]) -> None:
+    """The hits of a search (in the form of ``POST /search``), best first."""
+    for number, hit in enumerate(found, start=1):
+        where = place(hit["filePath"], hit["startLine"], hit["endLine"], hit["symbol"])
+        line(f"{number}. {where} ({hit['score']:.2f})")
+
+
+def near_misses(found: Iterable[NearMiss]) -> None:
+    """What came closest and was rejected; on stderr, for these are no sources."""
+    for miss in found:
+        where = place(miss.path, miss.start_line, miss.end_line, miss.symbol)
+        note(f"Close, but not close enough: {where} ({miss.score:.2f}; the {miss.bound} needs {miss.needed:.2f})")
+
+
+def done(end: Done) -> None:
+    """What is to be known about an answer."""
+    if end.extract:
+        note("An extract: passages quoted from the sources, no language model.")
+    if end.unsupported:
+        numbers = ", ".join(f"[{number}]" for number in end.unsupported)
+        note(f"Warning: the answer cites {numbers}, which is no source.")
+    for warning in end.warnings:
+        note(f"Warning: {warning}")
+    near_misses(end.near_misses)
+
+
+def place(path: str, start: int, end: int, symbol: str | None) -> str:
+    """``src/app.py:10-42 run`` on one line, whatever path and symbol hold."""
+    lines = f"{start}-{end}" if end != start else str(start)
+    return f"{clean_line(path)}:{lines}" + (f" {clean_line(symbol)}" if symbol else "")
+
+
+def one_line(text: str) -> str:
+    """Text of a part, in one harmless line."""
+    return clean_line(text)
+
+
+def report(found: IngestReport, *, quiet: bool) -> None:
+    """What a run did; ``quiet``: only what went wrong."""
+    if not quiet:
+        counts = {
+            "new": found.added,
+            "changed": found.changed,
+            "unchanged": found.unchanged,
+            "removed": found.removed,
+        }
+        changes = ", ".join(f"{number:,} {word}" for word, number in counts.items() if number)
+        line(f"{found.corpus}: {changes or 'no documents'}; {found.chunks:,} chunks; {found.seconds:.1f} s.")
+        if found.left_out:
+            line(f"Left out: {_reasons(found.left_out)}.")
+    for warning in found.warnings:
+        note(f"Warning: {warning}")
+    for failure in found.failed[:SHOWN_FAILURES]:
+        detail = f" ({clean_line(failure.detail)})" if failure.detail else ""
+        note(f"Failed: {clean_line(failure.path)}: {failure.reason}{detail}")
+    if len(found.failed) > SHOWN_FAILURES:
+        note(f"Failed: {len(found.failed) - SHOWN_FAILURES:,} more; --json lists them all.")
+    if found.outcome == "nothing":
+        note(f"Nothing was indexed in {found.corpus}: no file there is of a kind that can be.")
+
+
+def _reasons(left_out: Iterable[LeftOut]) -> str:
+    counted = Counter(item.reason for item in left_out).most_common()
+    return ", ".join(f"{number:,} {reason}" for reason, number in counted)

@@ -1,0 +1,181 @@
+"""What a command works with: the running server of its state folder, or else the store, opened here."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager, nullcontext
+from pathlib import Path
+from typing import Any, Protocol
+from uuid import uuid4
+
+from ragpilot.actors import resolve_actor
+from ragpilot.bootstrap import Application, build
+from ragpilot.config import Environment
+from ragpilot.corpora import resolve_corpus
+from ragpilot.errors import AuthenticationError
+from ragpilot.events import AnswerEvent
+from ragpilot.runtime import OwnerLock, Role, existing_token, find_server
+from ragpilot.types import Actor, AskRequest, CorpusInfo, Health, IndexStats, IngestProgress, IngestReport
+from server.search import retrieval_to_wire
+from tui.backend import Backend
+
+IngestEvent = IngestProgress | IngestReport
+
+
+class Session(Protocol):
+    """One actor's access to one index. Raises RagPilotError."""
+
+    @property
+    def address(self) -> str | None:
+        """The server's address; None where there is no server between."""
+        ...
+
+    def ask(self, question: str, *, top_k: int | None, corpus: str | None) -> AsyncGenerator[AnswerEvent, None]:
+        """The events of one answer; closing it stops the answer."""
+        ...
+
+    async def search(self, question: str, *, k: int, corpus: str | None) -> dict[str, Any]:
+        """Retrieval alone, in the form of ``POST /search``."""
+        ...
+
+    def index(
+        self, corpus: str, *, path: Path | None, rebuild: bool, bodies: bool, broad: bool
+    ) -> AsyncGenerator[IngestEvent, None]:
+        """One run of ingestion; the last item is its report.
+
+        A server leaves body vectors to its background, whatever ``bodies`` says. ``broad``: the user has said that
+        a home folder is meant.
+        """
+        ...
+
+    async def stats(self, corpus: str | None) -> IndexStats:
+        """What is indexed, for this actor."""
+        ...
+
+    async def corpora(self) -> list[CorpusInfo]:
+        """The corpora that this actor may know of."""
+        ...
+
+    async def health(self) -> dict[str, Health]:
+        """Store, embedder and model by name."""
+        ...
+
+
+@asynccontextmanager
+async def open_session(environment: Environment, role: Role, environ: Mapping[str, str]) -> AsyncIterator[Session]:
+    """The running server of the state folder, or the store under the owner lock, until the block ends.
+
+    Raises StoreInUseError where another command holds the store, AuthenticationError for a token that is not known.
+    """
+    token = environ.get("RAGPILOT_TOKEN") or None
+    record = await find_server(environment.state)
+    if record is not None:
+        local = None if environment.settings.actors else existing_token(environment.state)
+        backend = Backend(record.address, token or local)
+        try:
+            yield ServerSession(backend)
+        finally:
+            await backend.aclose()
+        return
+    actor = _actor(environment, token, environ)
+    embedded = environment.settings.store.kind == "embedded"
+    with OwnerLock(environment.state, role) if embedded else nullcontext():
+        async with build(environment) as application:
+            yield StoreSession(application, actor)
+
+
+class ServerSession:
+    """Through the server, by HTTP."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self.address: str | None = backend.base_url
+
+    def ask(self, question: str, *, top_k: int | None, corpus: str | None) -> AsyncGenerator[AnswerEvent, None]:
+        """See Session."""
+        return self._backend.ask(question, top_k=top_k, corpus=corpus)
+
+    async def search(self, question: str, *, k: int, corpus: str | None) -> dict[str, Any]:
+        """See Session."""
+        return await self._backend.search(question, k=k, corpus=corpus)
+
+    def index(
+        self, corpus: str, *, path: Path | None, rebuild: bool, bodies: bool, broad: bool
+    ) -> AsyncGenerator[IngestEvent, None]:
+        """See Session."""
+        del bodies, broad  # the server fills vectors in its background, and guards its own roots
+        return self._backend.index(corpus=corpus, path=None if path is None else str(path), rebuild=rebuild)
+
+    async def stats(self, corpus: str | None) -> IndexStats:
+        """See Session."""
+        return await self._backend.stats(corpus)
+
+    async def corpora(self) -> list[CorpusInfo]:
+        """See Session."""
+        return await self._backend.corpora()
+
+    async def health(self) -> dict[str, Health]:
+        """See Session."""
+        return await self._backend.health()
+
+
+class StoreSession:
+    """Through the store, in this process."""
+
+    address: str | None = None
+
+    def __init__(self, application: Application, actor: Actor) -> None:
+        self._application = application
+        self._actor = actor
+
+    def ask(self, question: str, *, top_k: int | None, corpus: str | None) -> AsyncGenerator[AnswerEvent, None]:
+        """See Session."""
+        request = AskRequest(question, request_id=str(uuid4()), top_k=top_k, corpus=corpus)
+        return self._application.asker.ask(self._actor, request)
+
+    async def search(self, question: str, *, k: int, corpus: str | None) -> dict[str, Any]:
+        """See Session."""
+        name = resolve_corpus(self._application.settings, self._actor, corpus).name
+        found = await self._application.retriever.search(self._actor, question, corpus=name, top_k=k)
+        return retrieval_to_wire(found)
+
+    async def index(
+        self, corpus: str, *, path: Path | None, rebuild: bool, bodies: bool, broad: bool
+    ) -> AsyncGenerator[IngestEvent, None]:
+        """See Session."""
+        settings = resolve_corpus(self._application.settings, self._actor, corpus)
+        run = self._application.ingestion.run(
+            self._actor, settings, path=path, rebuild=rebuild, bodies=bodies, allow_broad=broad
+        )
+        async with aclosing(run):
+            async for event in run:
+                yield event
+
+    async def stats(self, corpus: str | None) -> IndexStats:
+        """See Session."""
+        return await self._application.status.stats(self._actor, corpus)
+
+    async def corpora(self) -> list[CorpusInfo]:
+        """See Session."""
+        return await self._application.status.corpora(self._actor)
+
+    async def health(self) -> dict[str, Health]:
+        """See Session."""
+        return await self._application.status.health()
+
+
+def _actor(environment: Environment, token: str | None, environ: Mapping[str, str]) -> Actor:
+    """Who works on the store in this process.
+
+    Who may open the state folder could read its token: without actors and without RAGPILOT_TOKEN, a command is what
+    that token would make it, whether or not it was made yet.
+    """
+    local = existing_token(environment.state) or secrets.token_urlsafe(32)
+    if token is None and not environment.settings.actors:
+        token = local
+    try:
+        return resolve_actor(environment.settings, token, local_token=local, environ=environ)
+    except AuthenticationError as error:
+        hint = "It is taken from RAGPILOT_TOKEN."
+        raise AuthenticationError(error.message, hint=hint) from None
