@@ -204,9 +204,10 @@ def run(arguments: list[str]) -> int:
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
-    except BrokenPipeError:
-        # Nobody reads any more. What is still buffered must not fail once more at the interpreter's end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except out.PipeClosed:
+        # What is still buffered must not fail once more at the interpreter's end.
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         return PIPE_CLOSED
     except UnknownCorpusError as error:
         out.problem(RagPilotError(error.message, hint="`ragpilot status` lists the corpora."))

@@ -16,6 +16,10 @@ from ragpilot.types import IngestReport, LeftOut, NearMiss, Source
 SHOWN_FAILURES = 10
 
 
+class PipeClosed(Exception):  # noqa: N818 - no error: the reader has seen enough
+    """Nobody reads the output any more."""
+
+
 def prepare_streams() -> None:
     """Make both streams able to print any text: what their encoding lacks is spelled out, instead of a crash."""
     for stream in (sys.stdout, sys.stderr):
@@ -52,8 +56,11 @@ def problem(error: RagPilotError) -> None:
 
 
 def _write(stream: TextIO, text: str) -> None:
-    stream.write(text)
-    stream.flush()
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        raise PipeClosed from None
 
 
 def sources(found: Sequence[Source]) -> None:
