@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from quart import Quart, Response, request
 from quart.globals import request_ctx
 from werkzeug.exceptions import HTTPException
 
-from ragpilot import bootstrap
 from ragpilot.config import Environment
 from ragpilot.errors import RagPilotError
 from server.admission import Admission, QueuedChatModel
@@ -27,15 +26,21 @@ from server.runs import IngestRuns
 from server.search import search_routes
 from server.status import status_routes
 
+if TYPE_CHECKING:
+    from ragpilot.bootstrap import Application
+
 logger = logging.getLogger(__name__)
 
 
-def compose(environment: Environment) -> bootstrap.Application:
+def compose(environment: Environment) -> Application:
     """The core for a server: generations of its chat model pass through a queue. Nothing is opened yet."""
-    plain = bootstrap.build(environment)
+    # Here, and not above: it loads every vendor's library, which routes over other parts have no need of.
+    from ragpilot.bootstrap import build
+
+    plain = build(environment)
     limits = environment.settings.server
     admission = Admission(running=limits.max_running, waiting=limits.max_waiting)
-    return bootstrap.build(
+    return build(
         environment,
         store=plain.store,
         embedder=plain.embedder,

@@ -82,8 +82,7 @@ class Guard:
         elif scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         else:
-            # Closed before it is accepted: the handshake is answered with an empty 403.
-            await send({"type": "websocket.close", "code": 1000, "reason": None})
+            await _refuse_websocket(send)
 
     async def _serve(self, exchange: _Exchange) -> None:
         scope, headers = exchange.scope, exchange.headers
@@ -230,6 +229,14 @@ class _Exchange:
         logger.info("%s %s %d%s %.0f ms %s", self.scope["method"], path, status, end, milliseconds, self.id)
 
 
+async def _refuse_websocket(send: Send) -> None:
+    number = uuid4().hex
+    headers = [(b"content-type", PROBLEM_TYPE.encode()), (b"x-request-id", number.encode())]
+    body = Problem(400, "malformed_request", "There are no WebSockets here.").body(number)
+    await send({"type": "websocket.http.response.start", "status": 400, "headers": headers})
+    await send({"type": "websocket.http.response.body", "body": body, "more_body": False})
+
+
 def _path(path: str) -> str:
     """The path of a target in any of its forms. Raises ProblemError for one that has none."""
     if not path.startswith("/"):
@@ -243,11 +250,7 @@ def _check_json(headers: RawHeaders) -> None:
     """Raises ProblemError for a body of another kind: it is also what a page can send without a preflight."""
     kind, options = parse_options_header(", ".join(header_values(headers, b"content-type")))
     charset = options.get("charset", "utf-8").lower()
-    encodings = [value.lower() for value in header_values(headers, b"content-encoding")]
-    if (
-        kind != "application/json"
-        or charset not in {"utf-8", "utf8", "us-ascii"}
-        or encodings not in ([], ["identity"])
-    ):
+    encodings = {value.lower() for value in header_values(headers, b"content-encoding")} - {"identity"}
+    if kind.lower() != "application/json" or charset not in {"utf-8", "utf8", "us-ascii"} or encodings:
         wanted = "The body must be JSON in UTF-8: Content-Type: application/json."
         raise ProblemError(Problem(415, "unsupported_media_type", wanted))
