@@ -16,7 +16,8 @@ RagPilotError                     what happened, and ``hint``: what to do next
 │   ├── StoreInUseError           another process owns it; the message says which
 │   └── StoreDamagedError         its files cannot be read
 ├── EmbedderError                 the embedder failed
-│   └── EmbedderUnavailableError  it cannot be reached or loaded
+│   ├── EmbedderUnavailableError  it cannot be reached or loaded
+│   └── TextsNotEmbeddedError     it refused some texts of a call; ``vectors`` holds those of the others
 ├── ChatModelError                the chat model failed
 │   ├── ChatModelUnavailableError it cannot be reached or lacks the model
 │   └── ChatModelTimeoutError     no first token, a silent stream, or an answer past the total limit
@@ -30,7 +31,8 @@ RagPilotError                     what happened, and ``hint``: what to do next
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 
 class RagPilotError(Exception):
@@ -152,6 +154,17 @@ class EmbedderUnavailableError(EmbedderError):
     """The embedder cannot be reached or loaded."""
 
     code = "embedder_unavailable"
+
+
+class TextsNotEmbeddedError(EmbedderError):
+    """The embedder refused some texts of a call, each alone; asking again would change nothing.
+
+    ``vectors`` has one entry a text, in order: its vector, or None for a refused one.
+    """
+
+    def __init__(self, message: str, *, vectors: Sequence[Any], hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.vectors = vectors
 
 
 class ChatModelError(RagPilotError):

@@ -15,6 +15,7 @@ from ragpilot.adapters.http import Reply, Service, complaint, new_client
 from ragpilot.adapters.ollama_host import ollama_url
 from ragpilot.adapters.streaming import Patience, StreamLimits, json_object, streamed_lines
 from ragpilot.adapters.thinking import ThinkingFilter
+from ragpilot.adapters.token_prefix import encodable
 from ragpilot.adapters.usage import usage_of
 from ragpilot.errors import RagPilotError
 from ragpilot.types import Health, ModelIdentity, ModelUsage, Prompt
@@ -172,7 +173,7 @@ class OllamaChat:
         return self._client
 
     def _body(self, prompt: Prompt, temperature: float, max_tokens: int) -> dict[str, Any]:
-        messages = [{"role": message.role, "content": message.content} for message in prompt.messages()]
+        messages = [{"role": message.role, "content": encodable(message.content)} for message in prompt.messages()]
         return {
             "model": self._model,
             "messages": messages,

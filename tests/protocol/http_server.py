@@ -97,8 +97,7 @@ class ProtocolServer:
         self.requests: list[Request] = []
         self.open_connections = 0
         self.connections = 0
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self._changed = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -113,10 +112,16 @@ class ProtocolServer:
         """The bodies of all requests to ``path``."""
         return [request.body for request in self.requests if request.path == path]
 
-    async def all_closed(self, seconds: float = 1.0) -> None:
-        """Wait until no connection is open; TimeoutError if one still is."""
+    async def until(self, holds: Callable[[], bool], seconds: float = 1.0) -> None:
+        """Wait until ``holds``, asked again at each request and each end of a connection; else TimeoutError."""
         async with asyncio.timeout(seconds):
-            await self._idle.wait()
+            while not holds():
+                self._changed.clear()
+                await self._changed.wait()
+
+    async def all_closed(self, *, but: int = 0) -> None:
+        """Wait until no more than ``but`` connections are open; TimeoutError after a second."""
+        await self.until(lambda: self.open_connections <= but)
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
@@ -139,10 +144,10 @@ class ProtocolServer:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         self.open_connections += 1
-        self._idle.clear()
         try:
             while (request := await _read(reader)) is not None:
                 self.requests.append(request)
+                self._changed.set()
                 reply = Reply(reader, writer)
                 await self.handle(request, reply)
                 if not reply.keep:
@@ -151,8 +156,7 @@ class ProtocolServer:
             pass  # the client left
         finally:
             self.open_connections -= 1
-            if not self.open_connections:
-                self._idle.set()
+            self._changed.set()
             writer.close()
 
 

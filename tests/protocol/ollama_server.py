@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,12 +45,12 @@ def vector_of(text: str, dimensions: int = 8) -> list[float]:
 
 
 class OllamaServer(ProtocolServer):
-    def __init__(self, pieces: Sequence[str] = ("The answer ", "is [1]."), **models: Model) -> None:
+    def __init__(
+        self, pieces: Sequence[str] = ("The answer ", "is [1]."), *, models: Mapping[str, Model] | None = None
+    ) -> None:
         super().__init__()
         self.pieces = list(pieces)
-        self.models = {name.replace("_", "-") + ":latest": model for name, model in models.items()} or {
-            "qwen:latest": Model()
-        }
+        self.models = {f"{name}:latest": model for name, model in (models or {"qwen": Model()}).items()}
         self.thoughts: list[str] = []
         self.prompt_eval_count: int | None = None
         self.done_reason = "stop"

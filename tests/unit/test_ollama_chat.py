@@ -68,7 +68,7 @@ async def test_the_window_the_limit_and_keep_alive_always_go_out() -> None:
 
 @pytest.mark.asyncio
 async def test_the_window_is_lowered_to_what_the_model_was_made_for() -> None:
-    async with OllamaServer(qwen=Model(context_length=2048)) as server:
+    async with OllamaServer(models={"qwen": Model(context_length=2048)}) as server:
         async with aclosing(OllamaChat(server.url, "qwen", context_window=8192)) as chat:
             assert (await chat.check()).ok
             assert chat.context_window == 2048
@@ -126,9 +126,7 @@ async def test_closing_the_stream_closes_the_connection_within_a_second(when: st
             stream = chat.stream(PROMPT, temperature=0.1, max_tokens=64)
             if when == "before the headers":
                 first = asyncio.ensure_future(anext(stream))
-                async with asyncio.timeout(5):
-                    while not server.sent_to("/api/chat"):
-                        await asyncio.sleep(0.005)
+                await server.until(lambda: bool(server.sent_to("/api/chat")))
                 first.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await first
@@ -136,9 +134,7 @@ async def test_closing_the_stream_closes_the_connection_within_a_second(when: st
                 assert await anext(stream) == "The answer "
                 await stream.aclose()
             # The connection that asked for the model is idle and may live on; the one of the answer may not.
-            async with asyncio.timeout(1):
-                while server.open_connections > 1:
-                    await asyncio.sleep(0.005)
+            await server.all_closed(but=1)
         await server.all_closed()
 
 
@@ -150,15 +146,13 @@ async def test_no_connection_leaks_over_many_abandoned_answers() -> None:
             for _ in range(100):
                 async with aclosing(chat.stream(PROMPT, temperature=0.1, max_tokens=64)) as stream:
                     assert await anext(stream) == "The answer "
-            async with asyncio.timeout(2):
-                while server.open_connections > 1:
-                    await asyncio.sleep(0.005)
+            await server.all_closed(but=1)
         await server.all_closed()
 
 
 @pytest.mark.asyncio
 async def test_a_missing_model_says_how_to_get_it() -> None:
-    async with OllamaServer(llama=Model()) as server, aclosing(OllamaChat(server.url, "qwen3:4b")) as chat:
+    async with OllamaServer(models={"llama": Model()}) as server, aclosing(OllamaChat(server.url, "qwen3:4b")) as chat:
         with pytest.raises(ChatModelUnavailableError) as caught:
             await answer(chat)
         assert "ollama pull qwen3:4b" in caught.value.hint
@@ -170,10 +164,10 @@ async def test_a_missing_model_says_how_to_get_it() -> None:
 
 @pytest.mark.asyncio
 async def test_a_model_that_only_embeds_is_refused() -> None:
-    async with OllamaServer(nomic=Model(capabilities=["embedding"])) as server:
-        async with aclosing(OllamaChat(server.url, "nomic")) as chat:
-            with pytest.raises(ChatModelError, match="cannot chat"):
-                await answer(chat)
+    nomic = Model(capabilities=["embedding"])
+    async with OllamaServer(models={"nomic": nomic}) as server, aclosing(OllamaChat(server.url, "nomic")) as chat:
+        with pytest.raises(ChatModelError, match="cannot chat"):
+            await answer(chat)
 
 
 @pytest.mark.asyncio

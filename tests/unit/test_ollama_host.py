@@ -5,6 +5,8 @@ import pytest
 from ragpilot.adapters.ollama_host import ollama_url
 from ragpilot.errors import ConfigError
 
+ANY = "0.0.0.0"  # noqa: S104 -- an address to listen on, given to a client
+
 
 @pytest.mark.parametrize(
     ("value", "url"),
@@ -12,9 +14,9 @@ from ragpilot.errors import ConfigError
         (None, "http://127.0.0.1:11434"),
         ("", "http://127.0.0.1:11434"),
         ("  ", "http://127.0.0.1:11434"),
-        ("0.0.0.0", "http://127.0.0.1:11434"),
-        ("0.0.0.0:8080", "http://127.0.0.1:8080"),
-        ("http://0.0.0.0:11434", "http://127.0.0.1:11434"),
+        (ANY, "http://127.0.0.1:11434"),
+        (f"{ANY}:8080", "http://127.0.0.1:8080"),
+        (f"http://{ANY}:11434", "http://127.0.0.1:11434"),
         ("::", "http://[::1]:11434"),
         ("[::]", "http://[::1]:11434"),
         ("[::]:8080", "http://[::1]:8080"),
