@@ -221,8 +221,9 @@ def run(arguments: list[str]) -> int:
 
 
 def _question(words: tuple[str, ...]) -> str:
-    text = " ".join(words)
-    if not text.strip():
+    # Bytes that are no UTF-8 reach us as half characters, which nothing behind here could encode.
+    text = " ".join(words).encode(errors="surrogateescape").decode(errors="replace")
+    if not any(character.isprintable() and not character.isspace() for character in text):
         raise click.UsageError("The question is empty.")
     if len(text) > QUESTION_MAX_CHARS:
         raise click.UsageError(f"The question has {len(text):,} characters; at most {QUESTION_MAX_CHARS:,} are taken.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -160,7 +161,12 @@ async def run_index(environment: Environment, path: Path | None, options: IndexO
     code = DONE
     async with open_session(target.environment, "index", os.environ) as session:
         for part in target.parts:
-            report = await _index(session, part, target.made, options)
+            try:
+                report = await _index(session, part, target.made, options)
+            except asyncio.CancelledError:
+                goes_on = "The server goes on with it." if session.address else "The next run goes on from here."
+                out.note(f"Stopped; what is indexed stays. {goes_on}")
+                raise
             if options.as_json:
                 out.as_json(to_wire(report))
             else:
@@ -254,7 +260,9 @@ async def run_status(environment: Environment, *, as_json: bool) -> int:
         "health": {},
         "corpora": [{"corpus": item.name, "roots": item.roots} for item in environment.settings.corpora],
     }
-    if not _untouched(environment, None):
+    if _untouched(environment, None):
+        facts["corpora"] = [{**item, "pointCount": 0, "documents": 0} for item in facts["corpora"]]
+    else:
         try:
             async with open_session(environment, "ask", os.environ) as session:
                 facts["server"] = session.address
@@ -286,7 +294,7 @@ def _print_status(facts: dict[str, Any]) -> None:
         if "pointCount" not in corpus:
             continue
         if not corpus["pointCount"]:
-            out.line("  nothing indexed that you may read; `ragpilot index` indexes it")
+            out.line("  nothing indexed that you may read; `ragpilot index` indexes what there is")
             continue
         out.line(f"  {corpus['documents']:,} documents, {corpus['pointCount']:,} chunks,"
                  f" last indexed {corpus['lastIngestionTime']}")  # fmt: skip

@@ -44,23 +44,38 @@ async def start(
     process = _spawn(environment, environ, log)
     try:
         async with asyncio.timeout(ready_seconds):
-            while True:
-                record = await find_server(environment.state, wait=0)
-                if record is not None:
-                    return record
-                if process.poll() is not None:
-                    break
-                await asyncio.sleep(0.1)
-    except TimeoutError:
-        process.terminate()
+            record = await _await_ready(environment.state, process)
+    except BaseException as error:
+        await asyncio.shield(asyncio.to_thread(_end, process))
+        if not isinstance(error, TimeoutError):
+            raise
         raise ServerUnreachableError(
             f"The server did not answer within {ready_seconds:g} s.", hint=_tail(log)
         ) from None
-    # Somebody else may have started one at the same moment: then ours has left, and theirs answers.
-    record = await find_server(environment.state)
-    if record is not None:
-        return record
-    raise ServerUnreachableError("The server could not be started.", hint=_tail(log))
+    # It outlives this program: nobody here waits for it any more.
+    process.returncode = process.poll() or 0
+    if record is None:
+        raise ServerUnreachableError("The server could not be started.", hint=_tail(log))
+    return record
+
+
+async def _await_ready(state: Path, process: subprocess.Popen[bytes]) -> ServerRecord | None:
+    """The server once it answers; None where the child has ended and nobody else's answers either."""
+    while process.poll() is None:
+        if (record := await find_server(state, wait=0)) is not None:
+            return record
+        await asyncio.sleep(0.1)
+    # Somebody else may have started one at the same moment: then ours has left to theirs.
+    return await find_server(state)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _spawn(environment: Environment, environ: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:

@@ -221,8 +221,9 @@ def _read_record(path: Path) -> dict[str, Any]:
 async def _answers(address: str) -> bool:
     """Whether a RagPilot server answers at ``address``, healthy or not."""
     try:
-        # No proxy of the environment: the address is this machine's.
-        async with httpx.AsyncClient(base_url=address, trust_env=False, timeout=2.0) as client:
+        # The address is this machine's: no proxy of the environment, and no certificates to load.
+        encrypted = address.startswith("https:")
+        async with httpx.AsyncClient(base_url=address, trust_env=False, verify=encrypted, timeout=2.0) as client:
             response = await client.get("/health")
             body = response.json()
     except (httpx.HTTPError, httpx.InvalidURL, ValueError):

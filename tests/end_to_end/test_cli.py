@@ -1,0 +1,237 @@
+"""The `ragpilot` command as a process: the real embedded store, the real embedder, no network."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+SECONDS = 90
+FILES = {
+    "src/budget.py": '''"""Keeps a prompt small."""
+
+
+class ContextBudget:
+    """Enforces the most tokens that the context blocks of a prompt may take together."""
+
+    def __init__(self, tokens: int) -> None:
+        self.tokens = tokens
+
+    def cut_lowest_ranked(self, blocks: list[str]) -> list[str]:
+        """Drop the lowest ranked blocks until the budget holds."""
+        while sum(len(block) for block in blocks) > self.tokens:
+            blocks.pop()
+        return blocks
+''',
+    "src/mail.py": '''"""Sends mail."""
+
+
+def send_invoice_mail(address: str, invoice: str) -> None:
+    """Mail an invoice to a customer through the relay."""
+    relay = connect_relay(address)
+    relay.deliver(invoice)
+''',
+    "docs/größe.md": "# Größe des Lagers\n\nThe warehouse scale weighs pallets and stores their weight in kilograms.\n",
+    "docs/evil.md": "# Clipboard\n\nThe clipboard bridge writes \x1b]52;c;ZQ==\x07 and \u202ereversed\u202c ones.\n",
+}
+QUESTION = "Where is the context budget enforced?"
+# Modules that an interpreter started in the folder must not pick up.
+TRAPS = ("multiprocessing", "server", "signal", "socket", "ragpilot", "tui", "pickle")
+
+
+@dataclass
+class Project:
+    """A folder with files, and a way to run commands in it."""
+
+    folder: Path
+    environ: dict[str, str] = field(default_factory=dict)
+
+    def run(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(  # noqa: S603 - our own command
+            [*COMMAND, *arguments],
+            cwd=self.folder,
+            env={**self.environ, **variables},
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=SECONDS,
+            check=False,
+        )
+
+    def state(self) -> Path:
+        (found,) = (entry for entry in Path(self.environ["RAGPILOT_HOME"]).iterdir() if entry.is_dir())
+        return found
+
+
+COMMAND = [str(Path(sys.executable).with_name("ragpilot"))]
+
+
+def make_project(base: Path) -> Project:
+    folder = base / "project"
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("RAGPILOT_", "XDG_"))}
+    environ |= {"HOME": str(base), "RAGPILOT_HOME": str(base / "home"), "RAGPILOT_CHAT__KIND": "extractive"}
+    return Project(folder, environ)
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    project = make_project(tmp_path_factory.mktemp("cli"))
+    for trap in TRAPS:
+        (project.folder / f"{trap}.py").write_text(f"open({str(project.folder / 'SPRUNG')!r}, 'a').write({trap!r})\n")
+    done = project.run("index")
+    assert done.returncode == 0, done.stderr
+    assert "default: 11 new" in done.stdout
+    assert "Embedding" in done.stderr
+    yield project
+    assert not (project.folder / "SPRUNG").exists(), "a module of the folder was imported"
+
+
+def test_an_answer_names_the_right_file_first(indexed: Project) -> None:
+    done = indexed.run("ask", QUESTION)
+    assert done.returncode == 0, done.stderr
+    answer, _, sources = done.stdout.partition("\nSources:\n")
+    assert "[1]" in answer
+    assert sources.startswith("[1] src/budget.py:")
+    assert "An extract" in done.stderr
+
+
+def test_answer_and_search_name_the_same_sources_with_the_same_scores(indexed: Project) -> None:
+    asked = indexed.run("ask", QUESTION, "--json", "--top-k", "4")
+    found = indexed.run("search", QUESTION, "--json", "-k", "4")
+    body, hits = json.loads(asked.stdout), json.loads(found.stdout)
+    assert body["done"]["outcome"] == "answered"
+    assert [(item["id"], item["score"]) for item in body["sources"]] == [
+        (item["id"], item["score"]) for item in hits["hits"]
+    ]
+    assert hits["floor"] == body["done"]["plan"]["floor"]
+
+
+def test_an_off_corpus_question(indexed: Project) -> None:
+    done = indexed.run("ask", "what is the capital of France?")
+    assert (done.returncode, done.stdout) == (3, "Not found in the indexed sources.\n")
+    asked = indexed.run("ask", "--json", "what is the capital of France?")
+    assert asked.returncode == 3
+    assert json.loads(asked.stdout)["sources"] == []
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [{"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, {"PYTHONIOENCODING": "cp1252"}],
+)
+def test_poor_encodings_do_not_crash(indexed: Project, variables: dict[str, str]) -> None:
+    done = indexed.run("search", "how does the warehouse scale weigh pallets?", **variables)
+    assert done.returncode == 0, done.stderr
+    assert "docs/gr" in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+def test_no_escape_sequence_of_a_document_comes_out(indexed: Project) -> None:
+    done = indexed.run("ask", "what does the clipboard bridge write?")
+    assert "docs/evil.md" in done.stdout
+    assert not set(done.stdout + done.stderr) & set("\x1b\x07\u202e\u202c")
+
+
+def test_a_second_run_changes_nothing_and_a_narrowed_one_sees_its_part(indexed: Project) -> None:
+    again = indexed.run("index", "--json")
+    report = json.loads(again.stdout)
+    assert (again.returncode, report["added"], report["unchanged"], report["embedded"]) == (0, 0, 11, 0)
+    part = json.loads(indexed.run("index", "docs", "--json").stdout)
+    assert part["corpus"] == "default"
+    assert part["unchanged"] == 2
+
+
+def test_status_tells_what_is_indexed(indexed: Project) -> None:
+    body = json.loads(indexed.run("status", "--json").stdout)
+    assert body["server"] is None
+    assert body["corpora"][0]["documents"] == 11
+    assert body["health"]["store"]["ok"] is True
+    assert body["state"] == str(indexed.state())
+    assert indexed.state().stat().st_mode & 0o777 == 0o700
+
+
+def test_a_reader_that_leaves_and_a_signal_end_it_quietly(indexed: Project) -> None:
+    with subprocess.Popen(  # noqa: S603 - our own command
+        [*COMMAND, "ask", QUESTION],
+        cwd=indexed.folder,
+        env=indexed.environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        stderr = process.stderr.read()
+        assert process.wait(timeout=SECONDS) == 141
+        assert stderr == b""
+    with subprocess.Popen(  # noqa: S603 - our own command
+        [*COMMAND, "serve", "--port", "0"],
+        cwd=indexed.folder,
+        env=indexed.environ,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as server:
+        assert server.stderr is not None
+        address = next(line for line in server.stderr if "RagPilot answers at" in line).split()[3].rstrip(";")
+        through = json.loads(indexed.run("status", "--json").stdout)
+        assert through["server"] == address
+        direct_ids = [item["id"] for item in json.loads(indexed.run("ask", QUESTION, "--json").stdout)["sources"]]
+        assert direct_ids
+        second = indexed.run("serve", "--port", "0")
+        assert second.returncode == 1
+        assert f"`ragpilot serve` at {address} (process {server.pid}, since" in second.stderr
+        new = indexed.folder / "src" / "fresh.py"
+        new.write_text('def rotate_zebra_keys() -> None:\n    """Rotate the zebra keys every night."""\n')
+        report = json.loads(indexed.run("index", "--json").stdout)
+        new.unlink()
+        assert report["added"] == 1
+        assert "src/fresh.py" in indexed.run("ask", "who rotates the zebra keys?").stdout
+        assert json.loads(indexed.run("index", "--json").stdout)["removed"] == 1
+        server.send_signal(signal.SIGINT)
+        assert server.wait(timeout=SECONDS) == 0
+    assert json.loads(indexed.run("status", "--json").stdout)["server"] is None
+
+
+def test_a_folder_elsewhere_becomes_a_corpus_of_its_own(indexed: Project, tmp_path: Path) -> None:
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    (shop / "refund.py").write_text('def book_refund(order: str) -> None:\n    """Book the refund of an order."""\n')
+    done = indexed.run("index", str(shop), RAGPILOT_HOME=str(tmp_path / "home"))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("shop: 1 new")
+    asked = indexed.run("ask", "--corpus", "shop", "how is a refund booked?", RAGPILOT_HOME=str(tmp_path / "home"))
+    assert asked.returncode == 0, asked.stderr
+    assert "[1] refund.py:" in asked.stdout
+    inside = Project(shop, indexed.environ).run("ask", "how is a refund booked?", RAGPILOT_HOME=str(tmp_path / "home"))
+    assert inside.stdout == asked.stdout
+
+
+@pytest.mark.parametrize("place", ["/", "HOME"])
+def test_a_home_folder_needs_yes(indexed: Project, tmp_path: Path, place: str) -> None:
+    home = tmp_path / "home"
+    done = indexed.run("index", str(home.parent) if place == "HOME" else place, HOME=str(home.parent),
+                       RAGPILOT_HOME=str(home))  # fmt: skip
+    assert done.returncode != 0
+    assert "--yes" in done.stderr
+
+
+def test_a_hostile_configuration_reaches_nothing(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    (project.folder / "config.toml").write_text(
+        'schema = "ragpilot/1"\n[chat]\nkind = "openai"\nurl = "http://192.0.2.1"\n[[corpora]]\nroots = ["/etc"]\n'
+    )
+    for command in (["ask", "q"], ["index"], ["status"], ["serve", "--port", "0"]):
+        done = project.run(*command)
+        assert done.returncode == 2
+        assert "chat.url" in done.stderr
+        assert "corpora[0].roots[0] (an absolute path)" in done.stderr
+    assert not Path(project.environ["RAGPILOT_HOME"]).exists()
