@@ -1,0 +1,190 @@
+"""The collections of one store folder, opened when they are first asked for. In the owner process."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from pathlib import Path
+from typing import TypeVar, cast
+
+from filelock import FileLock, Timeout
+from qdrant_edge import EdgeShard
+
+from ragpilot.adapters import edge_record
+from ragpilot.adapters.edge_record import CollectionRecord
+from ragpilot.adapters.edge_shard import create_shard, open_shard
+from ragpilot.errors import RagPilotError, StoreError, StoreInUseError
+from ragpilot.types import IndexIdentity
+
+_T = TypeVar("_T")
+
+_CORPUS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_REMEMBERED = 32
+LOCK_PATIENCE = 5.0
+"""Seconds to wait for the last owner, which may still be flushing after its parent was killed."""
+
+
+class Collection:
+    """An open shard and its record."""
+
+    def __init__(self, shard: EdgeShard, record: CollectionRecord) -> None:
+        self.shard = shard
+        self.record = record
+        self.content_version = 0
+        """Grows whenever chunks or their readers change; filling in a vector changes neither."""
+        self.unflushed = False
+        self._memory: OrderedDict[Hashable, object] = OrderedDict()
+
+    @property
+    def dimensions(self) -> int:
+        """Numbers of each dense vector."""
+        return self.record.identity.embedder.dimensions
+
+    def changing(self, *, content: bool) -> None:
+        """Announce a write, before the engine's first update; ``content``: of chunks or readers."""
+        self.record.advance()
+        self.unflushed = True
+        self.content_version += content
+
+    def flush(self) -> None:
+        """Put what was written on disk."""
+        if self.unflushed:
+            self.shard.flush()
+            self.unflushed = False
+
+    def close(self) -> None:
+        """Flush, put the exact revision on disk, let go of the files."""
+        self.shard.flush()
+        self.record.settle()
+        self.shard.close()
+
+    def remembered(self, key: Hashable, compute: Callable[[], _T]) -> _T:
+        """``compute()``, or what it gave for the same key before.
+
+        The key names everything that the value depends on: the principals who ask, and a version or revision.
+        """
+        if key in self._memory:
+            self._memory.move_to_end(key)
+            return cast("_T", self._memory[key])
+        value = self._memory[key] = compute()
+        if len(self._memory) > _REMEMBERED:
+            self._memory.popitem(last=False)
+        return value
+
+
+class Collections:
+    """Every collection under ``root``. One process at a time: a lock is held from the first one that is opened."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.failures: dict[str, str] = {}
+        """Corpus -> why its collection could not be opened when it was last tried."""
+        self._open: dict[str, Collection] = {}
+        self._lock = FileLock(root / "owner.lock", thread_local=False)
+
+    @property
+    def open_count(self) -> int:
+        """Collections that are open now."""
+        return len(self._open)
+
+    def record(self, corpus: str) -> CollectionRecord | None:
+        """What is known of a collection without opening it; None where there is none."""
+        if corpus in self._open:
+            return self._open[corpus].record
+        if not _CORPUS.fullmatch(corpus):
+            return None
+        return CollectionRecord.load(self._folder(corpus) / edge_record.FILE_NAME, corpus)
+
+    def find(self, corpus: str) -> Collection | None:
+        """The collection, opened if need be; None where there is none, and then nothing is put on disk."""
+        if corpus in self._open:
+            return self._open[corpus]
+        try:
+            record = self.record(corpus)
+            if record is None:
+                return None
+            self._take_lock()
+            collection = Collection(open_shard(self._shard_folder(corpus)), record)
+        except RagPilotError as error:
+            self.failures[corpus] = error.message
+            raise
+        self.failures.pop(corpus, None)
+        self._open[corpus] = collection
+        return collection
+
+    def require(self, corpus: str) -> Collection:
+        """The collection, for a writer. Raises StoreError where there is none."""
+        collection = self.find(corpus)
+        if collection is None:
+            raise StoreError(f"There is no collection {corpus!r} to write to.")
+        return collection
+
+    def create(self, corpus: str, identity: IndexIdentity) -> Collection:
+        """A new collection, in place of whatever an interrupted creation or removal left behind."""
+        if not _CORPUS.fullmatch(corpus):
+            raise StoreError(f"{corpus!r} is no name for a corpus: letters, digits, '.', '_' and '-', at most 64.")
+        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._take_lock()
+        shutil.rmtree(self._folder(corpus), ignore_errors=True)
+        self._folder(corpus).mkdir()
+        shard = create_shard(self._shard_folder(corpus), identity.embedder.dimensions)
+        record = CollectionRecord.create(self._folder(corpus) / edge_record.FILE_NAME, corpus, identity)
+        edge_record.sync_folder(self.root)
+        collection = self._open[corpus] = Collection(shard, record)
+        return collection
+
+    def drop(self, corpus: str) -> None:
+        """Remove a collection with its folder, also a damaged one."""
+        folder = self._folder(corpus)
+        if not _CORPUS.fullmatch(corpus) or not folder.is_dir():
+            return
+        self._take_lock()
+        collection = self._open.pop(corpus, None)
+        if collection is not None:
+            collection.shard.close()
+        # The record first: without it the rest is nothing but waste, whatever interrupts the removal.
+        (folder / edge_record.FILE_NAME).unlink(missing_ok=True)
+        edge_record.sync_folder(folder)
+        shutil.rmtree(folder)
+        self.failures.pop(corpus, None)
+
+    def flush(self) -> None:
+        """Put every write so far on disk."""
+        for collection in self._open.values():
+            collection.flush()
+
+    def close(self) -> None:
+        """Flush and let go of everything, the lock last."""
+        while self._open:
+            self._open.popitem()[1].close()
+        self._lock.release()
+
+    def _folder(self, corpus: str) -> Path:
+        return self.root / corpus
+
+    def _shard_folder(self, corpus: str) -> Path:
+        return self._folder(corpus) / "shard"
+
+    def _take_lock(self) -> None:
+        holder = self.root / "owner.pid"
+        if self._lock.is_locked:
+            return
+        try:
+            self._lock.acquire(timeout=LOCK_PATIENCE)
+        except Timeout as error:
+            raise StoreInUseError(
+                f"The store in {self.root} is in use by process {_text_of(holder)}.",
+                hint="Stop that process, or ask through it.",
+            ) from error
+        # The one to stop is the program that started this process, not this process.
+        holder.write_text(str(os.getppid()), encoding="ascii")
+
+
+def _text_of(file: Path) -> str:
+    try:
+        return file.read_text(encoding="ascii") or "unknown"
+    except (OSError, ValueError):
+        return "unknown"
