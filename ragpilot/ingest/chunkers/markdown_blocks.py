@@ -18,6 +18,9 @@ _NO_PARAGRAPH = re.compile(r"^\s*(?:[-*+>|]|\d+[.)])(?:\s|$)|^ {4}|^\t|^\s*\|")
 _INLINE = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])?|<[^>]+>|\{[#.:][^}]*\}|[`*]|(?<!\w)_+|_+(?!\w)")
 
 
+_LONGEST_HEADING = 400
+
+
 class Row(Enum):
     """What a row is to one who may cut before it."""
 
@@ -92,10 +95,12 @@ def _mark(blocks: Blocks, start: int, end: int) -> None:
 
 def _heading(lines: Lines, row: int, paragraph: int) -> Heading | None:
     text = lines.rows[row]
+    if len(text) > _LONGEST_HEADING:
+        return None
     if (atx := _ATX.match(text)) is not None:
         return Heading(row, row, len(atx["level"]), plain(atx["text"] or ""))
     if paragraph >= 0 and (underline := _SETEXT.match(text)) is not None:
-        words = plain(" ".join(lines.rows[paragraph:row]))
+        words = plain(" ".join(lines.rows[paragraph:row])[:_LONGEST_HEADING])
         return Heading(paragraph, row, 1 if underline["mark"][0] == "=" else 2, words)
     return None
 

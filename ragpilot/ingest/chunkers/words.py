@@ -14,11 +14,10 @@ _PARTS = re.compile(
 )
 _MOSTLY_LOWER = re.compile(r"^[A-Z]{2,}s$")
 
-_FOLDERS = 2
-_MOST_NAMES_IN_A_PATH = 3
+_FOLDERS = 3
 _NAMELESS_STEMS = frozenset({"__init__", "__main__", "index", "mod", "lib", "readme", "doc", "package-info"})
 _NAMELESS_FOLDERS = frozenset(
-    {"src", "main", "java", "kotlin", "scala", "lib", "include", "source", "sources", "crates"}
+    "src main java kotlin scala lib include source sources crates packages com org net".split()
 )
 
 _NOISE = frozenset(
@@ -82,12 +81,13 @@ def path_phrase(path: str) -> str:
     if stem.lower() not in _NAMELESS_STEMS or not names:
         names.append(name.lstrip(".").rsplit(".", 1)[0] or name)
     words: list[str] = []
-    for part in names[-_MOST_NAMES_IN_A_PATH:]:
+    for part in names:
         words.extend(word for word in words_of(part) if word not in words)
     return " ".join(words)
 
 
 _LONGEST_WORD = 40
+_LONGEST_COMMENT = 2_000
 _SENTENCE_END = re.compile(r"(?<=[.!?。])\s|\n\s*\n")
 _MARKUP = re.compile(
     r"</?[A-Za-z][^<>]*>|`+|(?<!\w)[*_]{1,3}(?=\w)|(?<=[\w.)])[*_]{1,3}(?!\w)|^[\s#/*!<>;'\"%=~-]+|\{@\w+\s+([^}]*)\}",
@@ -100,6 +100,7 @@ _TAGGED = re.compile(
 
 def first_sentence(comment: str, limit: int = 24) -> str:
     """The first sentence of a comment in any language, without its marks, in at most ``limit`` words."""
+    comment = comment[:_LONGEST_COMMENT]
     plain = _TAGGED.sub("", _MARKUP.sub(lambda match: match.group(1) or "", comment)).strip()
     sentence = _SENTENCE_END.split(plain, maxsplit=1)[0]
     words = (word[:_LONGEST_WORD] for word in sentence.split() if any(map(str.isalnum, word)))

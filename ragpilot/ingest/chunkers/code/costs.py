@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
+from ragpilot.ingest.chunkers.code.outline import last_row
 from ragpilot.ingest.chunkers.lines import Cost, Lines
 
 _NOWHERE = 40.0
@@ -13,6 +14,7 @@ _INSIDE_PARAGRAPH = 5.5
 """What it costs more to cut a string or a comment than to cut at its level; less at its blank rows."""
 _CLOSER = 25.0
 _AFTER_COMMENT = 12.0
+_BETWEEN_COMMENTS = 6.0
 _CLOSING = ("}", ")", "]", "end", "else", "elif", "catch", "finally", "fi", "done", "esac", "then", "{")
 
 
@@ -27,8 +29,8 @@ def statement_cost(root: Node, lines: Lines) -> Cost:
             value -= _INSIDE_PARAGRAPH
         elif lines.rows[row].lstrip().startswith(_CLOSING):
             value += _CLOSER
-        elif row - 1 in comments and row not in comments:
-            value += _AFTER_COMMENT
+        elif row - 1 in comments:
+            value += _BETWEEN_COMMENTS if row in comments else _AFTER_COMMENT
         return value
 
     return cost
@@ -47,7 +49,7 @@ def _depths(root: Node) -> tuple[dict[int, int], set[int], set[int]]:
     while True:
         node = cursor.node
         assert node is not None, "a cursor stands on a node"  # noqa: S101
-        start, end = node.start_point.row, node.end_point.row
+        start, end = node.start_point.row, last_row(node)
         if node.is_named:
             depths.setdefault(start, depth)
             if "comment" in node.type:

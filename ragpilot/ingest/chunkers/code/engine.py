@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 from ragpilot.ingest.chunkers.code.costs import statement_cost
 from ragpilot.ingest.chunkers.code.grammar import parse
+from ragpilot.ingest.chunkers.code.joining import join
 from ragpilot.ingest.chunkers.code.language import Kind, Language, Source
-from ragpilot.ingest.chunkers.code.layout import Segment, segments
+from ragpilot.ingest.chunkers.code.layout import Segment, flatten
 from ragpilot.ingest.chunkers.code.outline import outline
 from ragpilot.ingest.chunkers.labels import header, numbered
 from ragpilot.ingest.chunkers.lines import Cost, Cut, Lines, cut
@@ -25,10 +26,10 @@ def chunk_code(path: str, text: str, lines: Lines, language: Language, max_chars
     module = outline(root, lines, source, language, max_chars)
     cost = _once(lambda: statement_cost(root, lines))
     spans: list[Span] = []
-    for segment in segments(module, lines, max_chars, language.constructors):
+    for segment in join(flatten(module), lines, max_chars, language.constructors):
         cuts = list(cut(lines, segment.start, segment.end, max_chars, cost()))
         if segment.declares:
-            title = ", ".join([segment.unit.symbol, *segment.also][:_MOST_TITLES])
+            title = ", ".join([segment.unit.symbol, *filter(None, segment.also)][:_MOST_TITLES])
             spans += numbered(cuts, title, segment.unit.symbol, _declaration_header(path, segment))
         else:
             for piece in cuts:
@@ -62,7 +63,7 @@ def _between(path: str, segment: Segment, piece: Cut) -> tuple[str | None, str, 
     qualified = [
         ".".join(part for part in (unit.scope, name) if part) for name in segment.names(piece.start, piece.end)
     ]
-    names = list(dict.fromkeys([*qualified, *segment.also]))
+    names = list(dict.fromkeys([*qualified, *filter(None, segment.also)]))
     symbol = names[0] if names else unit.symbol or None
     more = ", …" if len(names) > _MOST_TITLES else ""
     title = ", ".join(names[:_MOST_TITLES]) + more or unit.symbol or posixpath.basename(path)

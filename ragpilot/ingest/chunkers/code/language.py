@@ -10,6 +10,8 @@ from enum import Enum
 from tree_sitter import Node
 
 _LONGEST_SIGNATURE = 600
+_LONGEST_FIELD = 400
+_REMARKS = re.compile(r"^\s*(?:#(?!\[)|//|/\*|\*).*$|//.*$", re.MULTILINE)
 _NAME = re.compile(r"[\w$@#?!~.:\-]+")
 
 
@@ -43,7 +45,10 @@ class Source:
     def field(self, node: Node, name: str) -> str:
         """What the field of a node spans, on one line; empty without that field."""
         child = node.child_by_field_name(name)
-        return " ".join(self.text(child).split()) if child is not None else ""
+        if child is None:
+            return ""
+        end = min(child.end_byte, child.start_byte + _LONGEST_FIELD)
+        return " ".join(self.between(child.start_byte, end).split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,8 @@ def no_docstring(_node: Node, _source: Source) -> str:
 def plain_signature(outer: Node, declared: Declared, source: Source) -> str:
     """What stands before the body, decorators included."""
     stop = declared.body.start_byte if declared.body is not None else declared.node.end_byte
-    return source.between(outer.start_byte, min(stop, outer.start_byte + _LONGEST_SIGNATURE))
+    signature = source.between(outer.start_byte, min(stop, outer.start_byte + _LONGEST_SIGNATURE))
+    return _REMARKS.sub("", signature)
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ def outline(root: Node, lines: Lines, source: Source, language: Language, max_ch
         end = last_row(node)
         oversized = end > node.start_point.row and lines.size(visit.start, end) > max_chars
         inner = _unwrapped(node, language)
-        declared = _read(inner, source, language) or _value(visit, inner, end, lines, source, language)
+        declared = _read(inner, source, language) or _value(visit, inner, end, lines, source, language, max_chars)
         if declared is None:
             if oversized or inner.is_error or inner.type in language.transparent:
                 stack += _children(inner, owner, language)
@@ -138,14 +138,18 @@ def _read(node: Node, source: Source, language: Language) -> Declared | None:
     return Declared(kind, name, node, language.body_of(node)) if name else None
 
 
-def _value(visit: _Visit, node: Node, end: int, lines: Lines, source: Source, language: Language) -> Declared | None:
+def _value(
+    visit: _Visit, node: Node, end: int, lines: Lines, source: Source, language: Language, max_chars: int
+) -> Declared | None:
     """A field or constant as a declaration of its own when it is long; otherwise its name is noted with its owner."""
     if node.type not in language.minor or visit.owner.kind is Kind.CALLABLE:
         return None
     names = [name for name in language.names_in(node, source) if len(name) <= _LONGEST_NAME]
-    if names and end > visit.start and lines.size(visit.start, end) >= _SUBSTANTIAL:
+    owner = visit.owner
+    apart = owner.kind is not Kind.TYPE or lines.size(owner.start, owner.end) > max_chars
+    if names and apart and end > visit.start and lines.size(visit.start, end) >= _SUBSTANTIAL:
         return Declared(Kind.VALUE, names[0], node, None)
-    visit.owner.names += [Name(visit.start, end, name) for name in names]
+    owner.names += [Name(visit.start, end, name) for name in names]
     return None
 
 

@@ -40,7 +40,7 @@ _BY_SOURCE_TYPE: Mapping[str, Language] = {
 
 LANGUAGES: tuple[Language, ...] = (*_BY_SOURCE_TYPE.values(), TSX)
 
-_CPP_IN_A_HEADER = re.compile(r"^\s*(?:namespace|class|template|using|public:|private:)\b|\w::\w", re.MULTILINE)
+_CPP_IN_A_HEADER = re.compile(r"^[ \t]*(?:namespace|class|template|using|public:|private:)\b|\w::\w", re.MULTILINE)
 
 
 def language_for(source_type: str, path: str, text: str) -> Language | None:

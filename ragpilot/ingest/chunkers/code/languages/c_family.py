@@ -8,6 +8,7 @@ from tree_sitter import Node
 
 from ragpilot.ingest.chunkers.code.language import Declared, Kind, Language, Path, Source
 
+_LONGEST_NAME = 400
 _NAMES = frozenset({"identifier", "field_identifier", "type_identifier", "namespace_identifier"})
 _COMPOSED = frozenset(
     {"qualified_identifier", "destructor_name", "operator_name", "template_function", "template_type", "operator_cast"}
@@ -22,7 +23,7 @@ def _declarator_name(node: Node | None, source: Source) -> str:
     """The name inside a declarator, however deep: ``(*Stack<T>::find(int))[2]`` gives ``Stack.find``."""
     while node is not None and node.type not in _NAMES:
         if node.type in _COMPOSED:
-            return _qualified(source.text(node))
+            return _qualified(source.text(node)[:_LONGEST_NAME])
         inner = node.child_by_field_name("declarator")
         node = inner or next((c for c in node.named_children if "declarator" in c.type or c.type in _NAMES), None)
     return source.text(node) if node is not None else ""

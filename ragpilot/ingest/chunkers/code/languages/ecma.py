@@ -92,7 +92,7 @@ TYPESCRIPT = replace(
     name="TypeScript",
     module="tree_sitter_typescript",
     entry="language_typescript",
-    sample="// é\nfunction f(a: string): void;\nfunction f(a: any) {}\nabstract class Repo {\n  find = () => <T>1;\n}\n",
+    sample="// é\nfunction f(a: string): void;\nfunction f(a: any) {}\nabstract class Repo {\n find = () => <T>1;\n}\n",
     expected=("f", "Repo", "Repo.find"),
     definitions={
         **JAVASCRIPT.definitions,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from tree_sitter import Node
 
 from ragpilot.ingest.chunkers.code.language import Declared, Kind, Language, Source
 
 _LONGEST_PARAMETER = 48
+_CUT_WORD = re.compile(r"\w+$")
 
 
 def _docstring(node: Node, source: Source) -> str:
@@ -37,7 +40,11 @@ def _signature(outer: Node, declared: Declared, source: Source) -> str:
     for name in ("superclasses", "parameters", "return_type"):
         if (child := declared.node.child_by_field_name(name)) is not None:
             parts += [part for part in child.named_children if part.type != "comment"]
-    return ", ".join(source.text(part)[:_LONGEST_PARAMETER] for part in parts)
+    return ", ".join(_shortened(source.text(part)) for part in parts)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_PARAMETER else _CUT_WORD.sub("", text[:_LONGEST_PARAMETER])
 
 
 PYTHON = Language(

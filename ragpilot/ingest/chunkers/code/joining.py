@@ -1,0 +1,86 @@
+"""Segments that say nothing alone, joined with a neighbour: closing brackets, bare heads, banners, constructors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ragpilot.ingest.chunkers.code.language import Kind
+from ragpilot.ingest.chunkers.code.layout import Segment
+from ragpilot.ingest.chunkers.code.outline import Name, Unit
+from ragpilot.ingest.chunkers.lines import Lines
+
+_CLOSER = re.compile(r"[\s})\];,>]*(?:end|fi|done|esac|#endif.*|#else.*)?[\s})\];,>]*")
+_LONGEST_CLOSER = 80
+_REMARKS = ("#", "//", "/*", "*", "--", ";")
+_SMALL = 60
+"""Rows outside every declaration that are this short, and name nothing, go with their neighbour."""
+_SMALL_HEAD = 160
+_SMALL_REMARK = 200
+
+
+def join(flat: Iterable[Segment], lines: Lines, max_chars: int, constructors: frozenset[str]) -> list[Segment]:
+    """Every row that is not blank in one segment, in order, without blank rows at the edges."""
+    found: list[Segment] = []
+    for segment in flat:
+        trimmed = lines.trim(segment.start, segment.end)
+        if trimmed is None:
+            continue
+        segment.start, segment.end = trimmed
+        before = found[-1] if found else None
+        if before is not None:
+            fits = lines.size(before.start, segment.end) <= max_chars
+            if _belongs_above(before, segment, lines, fits=fits, constructors=constructors):
+                before.end = segment.end
+                continue
+            cut_anyway = lines.size(segment.start, segment.end) > max_chars
+            if (fits or cut_anyway) and _belongs_below(before, segment, lines):
+                segment.start, segment.also = before.start, [*before.also, *segment.also]
+                found.pop()
+        found.append(segment)
+    return found
+
+
+def _belongs_above(
+    before: Segment, segment: Segment, lines: Lines, *, fits: bool, constructors: frozenset[str]
+) -> bool:
+    """Closing brackets; a constructor after its type's head; a remark or a call right below a declaration."""
+    rows = lines.rows[segment.start : segment.end + 1]
+    if not segment.whole and not segment.head and all(map(_closes, rows)):
+        return True
+    if not fits:
+        return False
+    if _is_constructor(segment, before, constructors):
+        before.unit.names.append(Name(segment.start, segment.start, segment.unit.name))
+        return True
+    close = segment.start - before.end <= 1 and _inside(before.unit, segment.unit)
+    return close and segment.bare and not before.bare and lines.size(segment.start, segment.end) < _SMALL
+
+
+def _belongs_below(before: Segment, segment: Segment, lines: Lines) -> bool:
+    """The bare head of a scope; a small remark between declarations; any trifle inside a type."""
+    size = lines.size(before.start, before.end)
+    if not _inside(segment.unit, before.unit):
+        return False
+    if before.head and before.unit.kind is Kind.SCOPE and before.unit.symbol:
+        return size < _SMALL_HEAD
+    if not before.bare or before.start == 0:
+        return False
+    rows = lines.rows[before.start : before.end + 1]
+    is_remark = size < _SMALL_REMARK and all(not row.strip() or row.lstrip().startswith(_REMARKS) for row in rows)
+    return is_remark or (size < _SMALL and bool(before.unit.symbol))
+
+
+def _closes(row: str) -> bool:
+    return len(row) < _LONGEST_CLOSER and _CLOSER.fullmatch(row) is not None
+
+
+def _is_constructor(segment: Segment, before: Segment, constructors: frozenset[str]) -> bool:
+    if not segment.whole or not before.head or before.unit.kind is not Kind.TYPE:
+        return False
+    name = segment.unit.name
+    return segment.unit in before.unit.children and (name in constructors or name == before.unit.name)
+
+
+def _inside(unit: Unit, outer: Unit) -> bool:
+    return not outer.symbol or unit.symbol == outer.symbol or unit.symbol.startswith(outer.symbol + ".")
