@@ -54,18 +54,14 @@ class Lifecycle:
         finally:
             self._listeners.discard(tell)
 
-    async def drain(self, *, grace: float, limit: float) -> bool:
-        """Take nothing new, wait ``grace`` seconds for open requests, end their streams, wait ``limit`` more.
-
-        Returns whether no request is open any more.
-        """
+    async def drain(self, *, grace: float, limit: float) -> None:
+        """Take nothing new, wait ``grace`` seconds for open requests, end their streams, wait ``limit`` more."""
         self.draining = True
         if not await self._wait(grace):
             self.ending = True
             for tell in tuple(self._listeners):
                 tell()
             await self._wait(limit)
-        return not self.open_requests
 
     async def _wait(self, seconds: float) -> bool:
         try:

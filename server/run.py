@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import logging
 import signal
-import socket
-import sys
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
 
 from hypercorn.asyncio import serve as hypercorn_serve
-from hypercorn.config import Config
+from hypercorn.config import Config, Sockets
 
 from ragpilot.config import Environment, contradictions
 from ragpilot.errors import ConfigError
 from ragpilot.runtime import OwnerLock, local_token, server_record
 from server.app import Server, compose, create_app
-from server.guard import STALL_SECONDS
+from server.context import Services
+from server.listener import Listener
 from server.logs import configure_logging
 
 logger = logging.getLogger(__name__)
@@ -33,7 +32,7 @@ ENDING_SECONDS = 1.0
 CONNECTIONS_SECONDS = 0.5
 KEEP_ALIVE_SECONDS = 75.0
 """How long a connection without a request is kept; above what HTTP clients keep theirs."""
-ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - not bound to: how to reach what is
+Compose = Callable[[Environment], AbstractAsyncContextManager[Services]]
 
 STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
 
@@ -45,6 +44,7 @@ def serve(
     any_port: bool = False,
     idle_exit: float | None = None,
     ready: Callable[[str], None] | None = None,
+    composed: Compose = compose,
 ) -> None:
     """Own the state folder and serve until a signal, or until nothing has happened for long enough.
 
@@ -54,6 +54,7 @@ def serve(
         any_port: Take a free port where the configured one is another program's.
         idle_exit: Leave after this many seconds without a request and without ingestion; None: stay.
         ready: Called with the server's address once it listens.
+        composed: Makes the core; entered before the first request and left after the last one.
 
     Raises:
         ConfigError: The address cannot be listened on, or may not be.
@@ -64,80 +65,53 @@ def serve(
     if wrong := contradictions(settings):
         raise ConfigError("\n".join(sentence for _, sentence in wrong))
     with OwnerLock(environment.state, "serve") as lock:
-        listener = listen(settings.server.host, settings.server.port if port is None else port, any_port=any_port)
-        address = address_of(listener)
+        wanted = settings.server.port if port is None else port
+        listener = Listener.bound(settings.server.host, wanted, any_port=any_port)
         token = None if settings.actors else local_token(environment.state)
-        lock.announce(address)
-        with server_record(environment.state, address):
+        lock.announce(listener.address)
+        with server_record(environment.state, listener.address):
             if ready:
-                ready(address)
-            asyncio.run(_serve(environment, listener, token, idle_exit))
+                ready(listener.address)
+            asyncio.run(_serve(composed(environment), listener, token, idle_exit))
 
 
-async def _serve(environment: Environment, listener: socket.socket, token: str | None, idle_exit: float | None) -> None:
-    with stop_signals() as stop:
-        async with compose(environment) as application:
-            await serve_app(create_app(application, local_token=token), listener, stop, idle_exit=idle_exit)
-
-
-async def serve_app(
-    app: Server, listener: socket.socket, stop: asyncio.Event, *, idle_exit: float | None = None
+async def _serve(
+    core: AbstractAsyncContextManager[Services], listener: Listener, token: str | None, idle_exit: float | None
 ) -> None:
-    """Serve ``app`` on a listening socket, which is closed in the end, until ``stop`` is set or idleness ends it."""
+    with stop_signals() as stop:
+        async with core as services:
+            await serve_app(create_app(services, local_token=token), listener, stop, idle_exit=idle_exit)
+
+
+async def serve_app(app: Server, listener: Listener, stop: asyncio.Event, *, idle_exit: float | None = None) -> None:
+    """Serve ``app`` on ``listener``, which is closed in the end, until ``stop`` is set or idleness ends it."""
     lifecycle, runs = app.context.lifecycle, app.context.runs
     drained = asyncio.Event()
 
     async def trigger() -> None:
         await _first(stop.wait(), _idleness(app, idle_exit))
         logger.info("shutting down")
-        if not await lifecycle.drain(grace=GRACE_SECONDS, limit=ENDING_SECONDS):
+        await asyncio.gather(lifecycle.drain(grace=GRACE_SECONDS, limit=ENDING_SECONDS), runs.aclose())
+        if lifecycle.open_requests:
             logger.warning("%d requests did not end by themselves", lifecycle.open_requests)
         drained.set()
 
-    serving = asyncio.create_task(hypercorn_serve(app, _config(listener), shutdown_trigger=trigger))
+    serving = asyncio.create_task(hypercorn_serve(app, _Config(listener), shutdown_trigger=trigger))
     draining = asyncio.create_task(drained.wait())
     try:
         await asyncio.wait({serving, draining}, return_when=asyncio.FIRST_COMPLETED)
-        await asyncio.wait({serving}, timeout=CONNECTIONS_SECONDS * 3)
+        if not serving.done():
+            await asyncio.wait({serving}, timeout=CONNECTIONS_SECONDS)
+        listener.cut()
+        await asyncio.wait({serving}, timeout=CONNECTIONS_SECONDS)
+        if serving.done():
+            serving.result()
     finally:
-        # What is left are connections whose peer neither reads nor leaves. Hypercorn cancels itself over them, too.
         draining.cancel()
         serving.cancel()
         await asyncio.wait({serving}, timeout=CONNECTIONS_SECONDS)
         await runs.aclose()
-    if serving.done() and not serving.cancelled():
-        serving.result()
-
-
-def listen(host: str, port: int, *, any_port: bool = False) -> socket.socket:
-    """A socket that listens. Raises ConfigError that says what to do about an address that cannot be had."""
-    try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    except OSError:
-        raise ConfigError(f"server.host = {host!r} is no address of this machine.") from None
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    if sys.platform != "win32":
-        # So that a restart need not wait for the last connections to time out; it lets nobody listen beside us.
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if hasattr(socket, "TCP_USER_TIMEOUT"):
-        # Connections inherit it: one whose peer takes nothing any more is ended by the system.
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(STALL_SECONDS * 2000))
-    try:
-        listener.bind(address)
-        listener.listen(128)
-    except OSError as error:
         listener.close()
-        if any_port and error.errno == errno.EADDRINUSE:
-            return listen(host, 0)
-        raise _no_port(host, port, error) from None
-    return listener
-
-
-def address_of(listener: socket.socket) -> str:
-    """The URL at which this machine reaches the listener."""
-    host, port = listener.getsockname()[:2]
-    host = ANY_ADDRESS.get(host, host)
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 @contextlib.contextmanager
@@ -161,27 +135,22 @@ def stop_signals() -> Iterator[asyncio.Event]:
             signal.signal(number, handler)
 
 
-def _no_port(host: str, port: int, error: OSError) -> ConfigError:
-    if error.errno == errno.EADDRINUSE:
-        return ConfigError(
-            f"Port {port} of {host} is in use by another program.",
-            hint="Choose another one: `--port N`, or `server.port` in config.toml; `--port 0` takes any that is free.",
-        )
-    if error.errno == errno.EACCES:
-        return ConfigError(f"Port {port} may not be used by this user.", hint="Choose one above 1023: `--port N`.")
-    return ConfigError(f"{host}:{port} cannot be listened on: {error.strerror}.", hint="See server.host, server.port.")
+class _Config(Config):
+    """Hypercorn's settings for one listener that is bound already."""
 
+    def __init__(self, listener: Listener) -> None:
+        super().__init__()
+        self._listener = listener
+        self.include_server_header = False
+        self.accesslog = None
+        self.errorlog = logging.getLogger("hypercorn.error")
+        self.keep_alive_timeout = KEEP_ALIVE_SECONDS
+        # Never reached: the listener cuts its connections before, and Hypercorn ends with a traceback over it.
+        self.graceful_timeout = 60.0
+        self.shutdown_timeout = 2
 
-def _config(listener: socket.socket) -> Config:
-    config = Config()
-    config.bind = [f"fd://{listener.detach()}"]
-    config.include_server_header = False
-    config.accesslog = None
-    config.errorlog = logging.getLogger("hypercorn.error")
-    config.keep_alive_timeout = KEEP_ALIVE_SECONDS
-    config.graceful_timeout = CONNECTIONS_SECONDS
-    config.shutdown_timeout = 2
-    return config
+    def create_sockets(self) -> Sockets:
+        return Sockets(secure_sockets=[], insecure_sockets=[self._listener], quic_sockets=[])
 
 
 async def _idleness(app: Server, seconds: float | None) -> None:

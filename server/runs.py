@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -24,6 +23,9 @@ logger = logging.getLogger(__name__)
 
 SERVER = Actor("server", frozenset(), frozenset({"ingest"}))
 """Who fills vectors: it may write, and can read nothing."""
+
+STOP_SECONDS = 2.0
+"""How long a run or a filling may take to reach a point at which it can be left."""
 
 RunEvent = IngestProgress | IngestReport
 
@@ -159,5 +161,4 @@ class IngestRuns:
 async def _stop(task: asyncio.Task[None] | None) -> None:
     if task is not None and not task.done():
         task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+        await asyncio.wait({task}, timeout=STOP_SECONDS)

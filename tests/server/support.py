@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from ragpilot.ports import ChatModel
 from ragpilot.types import Actor, IngestProgress, IngestReport
 from server.admission import Admission, QueuedChatModel
 from server.app import Server, create_app
-from server.run import address_of, listen, serve_app
+from server.listener import Listener
+from server.run import serve_app
 from tests.builders import chunk
 from tests.corpus import Corpus
 from tests.fakes import MemoryStore, ScriptedChatModel
@@ -207,8 +208,16 @@ class Connection:
             return Response(status, headers, body, complete=False)
         return Response(status, headers, body)
 
+    async def rest(self) -> bytes:
+        """What is left of a chunked body."""
+        body = b""
+        while piece := await self.read_chunk():
+            body += piece
+        return body
+
     async def close(self) -> None:
         self.writer.close()
+        await asyncio.sleep(0)
 
 
 @dataclass
@@ -219,31 +228,41 @@ class Running:
     port: int
     stop: asyncio.Event
     task: asyncio.Task[None]
+    connections: list[Connection] = field(default_factory=list)
+
+    async def connect(self, **given: Any) -> Connection:
+        """A connection that is closed with the server at the latest."""
+        self.connections.append(await Connection.open(self.port, **given))
+        return self.connections[-1]
 
     async def call(
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
     ) -> Response:
-        connection = await Connection.open(self.port)
+        connection = await self.connect()
         await connection.send(method, path, body, headers)
-        try:
-            return await connection.read()
-        finally:
-            await connection.close()
+        response = await connection.read()
+        await connection.close()
+        return response
 
 
 @asynccontextmanager
 async def running(app: Server, *, idle_exit: float | None = None) -> AsyncIterator[Running]:
     """``app`` under Hypercorn on a free port of loopback, until the block ends."""
-    listener = listen("127.0.0.1", 0)
-    port = int(address_of(listener).rpartition(":")[2])
+    listener = Listener.bound("127.0.0.1", 0)
+    port = int(listener.address.rpartition(":")[2])
     stop = asyncio.Event()
     task = asyncio.create_task(serve_app(app, listener, stop, idle_exit=idle_exit))
+    server = Running(app, port, stop, task)
     try:
-        yield Running(app, port, stop, task)
+        yield server
     finally:
         stop.set()
         async with asyncio.timeout(10):
             await task
+            for connection in server.connections:
+                connection.writer.transport.abort()
+                with suppress(OSError):
+                    await connection.writer.wait_closed()
 
 
 async def until(condition: Any, *, seconds: float = 5.0) -> None:

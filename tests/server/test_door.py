@@ -16,7 +16,6 @@ from server.problems import ProblemError
 from tests.server.support import (
     LOCAL_TOKEN,
     ORIGIN,
-    Connection,
     Response,
     Running,
     Stand,
@@ -142,7 +141,7 @@ async def test_a_preflight_allows_what_the_frontend_and_agents_send(server: Runn
             assert name in allowed
         for method in ("GET", "POST", "DELETE"):
             assert method in response.headers["access-control-allow-methods"]
-    assert "access-control-allow-credentials" not in response.headers
+        assert "access-control-allow-credentials" not in response.headers
 
 
 @pytest.mark.asyncio
@@ -167,7 +166,7 @@ async def test_options_and_head_have_no_body(server: Running) -> None:
     assert "content-type" not in response.headers
     problem(await server.call("OPTIONS", "/nope"), 404, "unknown_path")
     for path, status in (("/health", 200), ("/nope", 404), ("/ask", 405)):
-        connection = await Connection.open(server.port)
+        connection = await server.connect()
         await connection.send("HEAD", path, headers={"Connection": "close"})
         assert (await connection.read_head())[0] == status
         async with asyncio.timeout(5):
@@ -184,13 +183,13 @@ async def test_a_body_that_is_too_large_is_refused_so_that_its_sender_can_read_i
 
 @pytest.mark.asyncio
 async def test_a_chunked_body_is_measured_as_it_comes(server: Running) -> None:
-    connection = await Connection.open(server.port)
+    connection = await server.connect()
     await connection.send("POST", "/ask", headers={"Content-Type": "application/json", "Transfer-Encoding": "chunked"})
     connection.writer.write(b"f000\r\n" + b" " * 0xF000 + b"\r\n")
     connection.writer.write(b"2000\r\n" + b" " * 0x2000 + b"\r\n")
     problem(await connection.read(), 413, "body_too_large")
     await connection.close()
-    connection = await Connection.open(server.port)
+    connection = await server.connect()
     await connection.send("POST", "/ask", headers={"Content-Type": "application/json", "Transfer-Encoding": "chunked"})
     for byte in QUESTION:
         connection.writer.write(b"1\r\n" + bytes([byte]) + b"\r\n")
@@ -203,7 +202,7 @@ async def test_a_chunked_body_is_measured_as_it_comes(server: Running) -> None:
 async def test_a_body_that_does_not_come_is_given_up(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "BODY_SECONDS", 0.05)
     monkeypatch.setattr(guard, "DISCARD_SECONDS", 0.05)
-    connection = await Connection.open(server.port)
+    connection = await server.connect()
     await connection.send("POST", "/ask", headers={"Content-Type": "application/json", "Content-Length": "20"})
     problem(await connection.read(), 408, "request_timeout")
     await connection.close()
@@ -211,7 +210,7 @@ async def test_a_body_that_does_not_come_is_given_up(server: Running, monkeypatc
 
 @pytest.mark.asyncio
 async def test_a_client_that_leaves_while_it_sends_harms_nothing(server: Running) -> None:
-    connection = await Connection.open(server.port)
+    connection = await server.connect()
     await connection.send("POST", "/ask", headers={"Content-Type": "application/json", "Content-Length": "20"})
     await connection.close()
     assert (await server.call("GET", "/health")).status == 200
@@ -219,7 +218,7 @@ async def test_a_client_that_leaves_while_it_sends_harms_nothing(server: Running
 
 @pytest.mark.asyncio
 async def test_one_connection_serves_many_requests(server: Running) -> None:
-    connection = await Connection.open(server.port)
+    connection = await server.connect()
     for body, status in ((QUESTION, 200), (b"{bad", 400), (QUESTION, 200)):
         await connection.send("POST", "/ask", body)
         assert (await connection.read()).status == status

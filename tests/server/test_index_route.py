@@ -18,7 +18,6 @@ from tests.server.support import (
     LOCAL_TOKEN,
     PROGRESS,
     REPORT,
-    Connection,
     ScriptedIngestion,
     Stand,
     bearer,
@@ -51,7 +50,7 @@ def corpora(tmp_path: Path) -> list[CorpusSettings]:
 async def test_progress_then_the_report() -> None:
     ingestion = ScriptedIngestion(gate=asyncio.Semaphore(0))
     async with running(await Stand(ingestion=ingestion).app()) as server:
-        connection = await Connection.open(server.port)
+        connection = await server.connect()
         await connection.send("POST", "/index", b"{}", bearer(LOCAL_TOKEN))
         status, headers = await connection.read_head()
         assert (status, headers["content-type"]) == (200, "text/event-stream")
@@ -90,7 +89,7 @@ async def test_a_run_that_breaks_ends_with_an_error_event() -> None:
 
     ingestion = Breaking(gate=asyncio.Semaphore(0))
     async with running(await Stand(ingestion=ingestion).app()) as server:
-        connection = await Connection.open(server.port)
+        connection = await server.connect()
         await connection.send("POST", "/index", b"{}", bearer(LOCAL_TOKEN))
         assert (await connection.read_head())[0] == 200
         await connection.read_chunk()
@@ -105,7 +104,7 @@ async def test_a_second_run_at_once_is_a_conflict_and_the_first_outlives_its_cli
     ingestion = ScriptedIngestion(gate=asyncio.Semaphore(0))
     app = await Stand(ingestion=ingestion).app()
     async with running(app) as server:
-        watcher = await Connection.open(server.port)
+        watcher = await server.connect()
         await watcher.send("POST", "/index", b"{}", bearer(LOCAL_TOKEN))
         await watcher.read_head()
         second = await server.call("POST", "/index", b"{}", bearer(LOCAL_TOKEN))
@@ -141,7 +140,7 @@ async def test_a_run_interrupts_the_filling_and_a_shutdown_ends_both() -> None:
     async with running(app) as server:
         await until(lambda: len(ingestion.fills) == 1)
         assert app.context.runs.busy
-        watcher = await Connection.open(server.port)
+        watcher = await server.connect()
         await watcher.send("POST", "/index", b"{}", bearer(LOCAL_TOKEN))
         await watcher.read_head()
         assert (ingestion.fills_ended, len(ingestion.fills)) == (1, 1)
@@ -158,8 +157,10 @@ async def test_a_filling_that_fails_harms_nothing(caplog: pytest.LogCaptureFixtu
     class Failing(ScriptedIngestion):
         async def fill(self, actor: Any, corpus_name: str) -> Any:
             self.fills.append((actor, corpus_name))
-            raise (RootError("gone") if corpus_name == "one" else ZeroDivisionError())
-            yield
+            if corpus_name == "one":
+                raise RootError("gone")
+            raise ZeroDivisionError
+            yield REPORT  # type: ignore[unreachable]  # what makes it a generator
 
     ingestion = Failing()
     settings = settings_of(corpora=[CorpusSettings(name="one"), CorpusSettings(name="two")])

@@ -26,9 +26,14 @@ def kinds(kind: type[RagPilotError] = RagPilotError) -> Iterator[type[RagPilotEr
 
 
 def made(kind: type[RagPilotError]) -> RagPilotError:
-    if kind is OverloadedError:
-        return OverloadedError("Too many.", retry_after=7)
-    return kind("What happened.", hint="What to do.") if kind is not UnknownCorpusError else UnknownCorpusError("c")
+    """An error of that kind, whatever its constructor asks for."""
+    error = kind.__new__(kind)
+    RagPilotError.__init__(error, "What happened.", hint="What to do.")
+    if isinstance(error, OverloadedError):
+        error.retry_after = 7
+    if isinstance(error, InvalidRequestError):
+        error.field = "topK"
+    return error
 
 
 HELPLESS = {

@@ -60,10 +60,11 @@ async def test_an_actor_finds_what_he_may_read_and_nothing_else() -> None:
 @pytest.mark.asyncio
 async def test_limits_and_unknown_corpora() -> None:
     app = await Stand(settings=two_corpora()).app()
-    for body, status in [
+    cases: list[tuple[dict[str, Any], int]] = [
         ({"question": "x", "k": 201}, 422),
         ({"question": "x", "topK": 8}, 422),
         ({"question": "x", "corpus": "secret"}, 404),
         ({"question": "x", "corpus": "absent"}, 404),
-    ]:
+    ]
+    for body, status in cases:
         assert (await search(app, body))[0] == status
