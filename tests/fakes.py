@@ -38,6 +38,7 @@ from ragpilot.types import (
 ANN = Actor("ann", frozenset({"user:ann", "team:everyone"}), frozenset({"ask"}))
 BOB = Actor("bob", frozenset({"user:bob"}), frozenset({"ask"}))
 NOBODY = Actor("nobody", frozenset(), frozenset({"ask"}))
+VECTOR_NAMES: tuple[VectorName, ...] = ("header", "body")
 OPERATOR = Actor("operator", frozenset({"team:everyone"}), frozenset({"ask", "ingest", "admin"}))
 
 
@@ -155,11 +156,19 @@ class MemoryStore:
         entries = self.chunks.get(corpus, {}).values()
         return [entry for entry in entries if entry.chunk.readers & actor.principals]
 
+    def _held(self, corpus: str) -> dict[str, IndexedChunk]:
+        if corpus not in self.chunks:
+            raise StoreError(f"There is no collection {corpus!r} to write to.")
+        return self.chunks[corpus]
+
     def _bump(self, corpus: str) -> None:
         self.infos[corpus] = replace(self.infos[corpus], revision=self.infos[corpus].revision + 1)
 
     async def search(self, actor: Actor, query: StoreQuery) -> list[Candidate]:
         entries = self._readable(actor, query.corpus)
+        info = self.infos.get(query.corpus)
+        if info and query.vector.shape != (info.identity.embedder.dimensions,):
+            raise IndexMismatchError("The question's vector has another dimension than the collection's.")
         statistics = await self.term_statistics(actor, query.corpus, query.lexical.indices)
 
         def cosine(name: VectorName, entry: IndexedChunk) -> float | None:
@@ -175,14 +184,13 @@ class MemoryStore:
             Candidate(entry.chunk, cosine("header", entry), cosine("body", entry), lexical(entry)) for entry in entries
         ]
         found: dict[str, Candidate] = {}
-        for score_of, limit in (
-            (lambda c: c.header_score, query.dense_limit),
-            (lambda c: c.body_score, query.dense_limit),
-            (lambda c: c.lexical_score or None, query.lexical_limit),
+        for limit, branch in (
+            (query.dense_limit, [(c.header_score, c) for c in scored if c.header_score is not None]),
+            (query.dense_limit, [(c.body_score, c) for c in scored if c.body_score is not None]),
+            (query.lexical_limit, [(c.lexical_score, c) for c in scored if c.lexical_score]),
         ):
-            branch = [candidate for candidate in scored if score_of(candidate) is not None]
-            branch.sort(key=lambda candidate: (-score_of(candidate), candidate.chunk.id))
-            found.update({candidate.chunk.id: candidate for candidate in branch[:limit]})
+            best = sorted(branch, key=lambda pair: (-pair[0], pair[1].chunk.id))[:limit]
+            found.update({candidate.chunk.id: candidate for _, candidate in best})
         return [found[chunk_id] for chunk_id in sorted(found)]
 
     async def count(self, actor: Actor, corpus: str, *, having: VectorName | None = None) -> int:
@@ -226,8 +234,11 @@ class MemoryStore:
         self.vectors = {key: vector for key, vector in self.vectors.items() if key[0] != scope.corpus}
 
     async def upsert(self, scope: IngestScope, document_id: str, chunks: Sequence[IndexedChunk]) -> None:
-        held = self.chunks[scope.corpus]
+        held = self._held(scope.corpus)
         kept = {entry.chunk.id for entry in chunks}
+        belongs = all((e.chunk.corpus, e.chunk.document_id) == (scope.corpus, document_id) for e in chunks)
+        if not belongs or len(kept) < len(chunks):
+            raise StoreError("A chunk belongs to another document, or its id stands twice.")
         held.update({entry.chunk.id: entry for entry in chunks})
         self._remove(scope.corpus, {i for i, e in held.items() if e.chunk.document_id == document_id and i not in kept})
 
@@ -235,15 +246,15 @@ class MemoryStore:
         self._bump(corpus)
         for chunk_id in ids:
             del self.chunks[corpus][chunk_id]
-            for name in ("header", "body"):
-                self.vectors.pop((corpus, name, chunk_id), None)  # type: ignore[arg-type]
+            for name in VECTOR_NAMES:
+                self.vectors.pop((corpus, name, chunk_id), None)
 
     async def set_vectors(self, scope: IngestScope, name: VectorName, vectors: Mapping[str, Vector]) -> None:
+        held = self._held(scope.corpus)
         dimensions = self.infos[scope.corpus].identity.embedder.dimensions
         for vector in vectors.values():
             if vector.shape != (dimensions,) or not np.isfinite(vector).all():
                 raise StoreError("A vector has the wrong dimension or a number that is not finite.")
-        held = self.chunks[scope.corpus]
         self.vectors.update({(scope.corpus, name, i): vector for i, vector in vectors.items() if i in held})
         self._bump(scope.corpus)
 
@@ -253,11 +264,11 @@ class MemoryStore:
         return sorted(missing, key=lambda chunk: (-chunk.mtime_ns, chunk.id))[:limit]
 
     async def delete_documents(self, scope: IngestScope, document_ids: Sequence[str]) -> None:
-        held = self.chunks[scope.corpus]
+        held = self._held(scope.corpus)
         self._remove(scope.corpus, {i for i, e in held.items() if e.chunk.document_id in set(document_ids)})
 
     async def set_readers(self, scope: IngestScope, readers: Mapping[str, frozenset[str]]) -> None:
-        held = self.chunks[scope.corpus]
+        held = self._held(scope.corpus)
         for chunk_id, entry in held.items():
             if entry.chunk.document_id in readers:
                 held[chunk_id] = replace(entry, chunk=replace(entry.chunk, readers=readers[entry.chunk.document_id]))
@@ -273,6 +284,7 @@ class MemoryStore:
         ]
 
     async def record_ingestion(self, scope: IngestScope, finished_at: datetime) -> CollectionInfo:
+        self._held(scope.corpus)
         self._bump(scope.corpus)
         self.infos[scope.corpus] = replace(self.infos[scope.corpus], last_ingestion=finished_at)
         return self.infos[scope.corpus]
