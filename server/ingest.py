@@ -35,6 +35,8 @@ def ingest_routes(context: Context) -> Blueprint:
     async def index(actor: Actor) -> Response:
         form = answer_form(request.headers.get("Accept"))
         asked = await body(IndexBody)
+        if asked.rebuild and asked.path is not None:
+            raise InvalidRequestError("'rebuild' is for a whole corpus; leave 'path' away.", field="rebuild")
         corpus, path = resolve_corpus(settings, actor, asked.corpus), None
         if asked.path is not None:
             corpora = [corpus] if asked.corpus is not None else known_corpora(settings, actor)
@@ -58,26 +60,26 @@ def ingest_routes(context: Context) -> Blueprint:
 
 
 def locate(corpora: Sequence[CorpusSettings], path: str) -> tuple[CorpusSettings, Path]:
-    """The corpus and the real place of ``path``: absolute, or relative to one of the roots.
+    """The corpus and the real place of ``path``: absolute, or relative to one of the roots; the innermost root counts.
 
-    What counts is where it leads after every link is followed. Raises InvalidRequestError in the same words for a
-    path outside the roots, whether or not there is anything.
+    What is judged is where it leads after every link is followed. Raises InvalidRequestError, in the same words for a
+    path outside the roots whether or not there is anything.
     """
-    inside: tuple[CorpusSettings, Path] | None = None
+    inside: list[tuple[bool, int, CorpusSettings, Path]] = []
     for corpus in corpora:
-        for root in map(Path, corpus.roots):
+        for root in corpus.roots:
             try:
-                base = root.resolve()
+                base = Path(root).resolve()
                 target = (base / path).resolve()
-                if not target.is_relative_to(base):
-                    continue
-                if target.exists():
-                    return corpus, target
+                if target.is_relative_to(base):
+                    inside.append((target.exists(), len(base.parts), corpus, target))
             except (OSError, RuntimeError, ValueError):
-                # A loop of links, or a name that no file system takes, leads nowhere.
-                continue
-            inside = inside or (corpus, target)
-    if inside is None:
+                # A loop of links, a name that no file system takes, a folder that may not be entered.
+                raise InvalidRequestError("'path' leads nowhere.", field="path") from None
+    if not inside:
         names = ", ".join(repr(corpus.name) for corpus in corpora)
         raise InvalidRequestError(f"'path' must lie inside a root of {names}, links followed.", field="path")
-    raise InvalidRequestError("'path' names nothing inside the roots.", field="path")
+    exists, _, corpus, target = max(inside, key=lambda found: found[:2])
+    if not exists:
+        raise InvalidRequestError("'path' names nothing inside the roots.", field="path")
+    return corpus, target

@@ -181,7 +181,7 @@ async def test_a_path_narrows_the_run_and_finds_its_corpus(tmp_path: Path) -> No
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("path", ["../outside", "/etc", "out", "absent", "a\0b", "loop", "x" * 5000])
+@pytest.mark.parametrize("path", ["../outside", "/etc", "out", "absent", "a\0b", "loop", "x" * 5000, "x" * 300])
 async def test_a_path_that_leads_elsewhere_is_refused(tmp_path: Path, path: str) -> None:
     ingestion = ScriptedIngestion()
     app = await Stand(ingestion=ingestion, settings=settings_of(corpora=corpora(tmp_path))).app()
@@ -202,3 +202,18 @@ def test_what_counts_is_where_a_path_leads(tmp_path: Path) -> None:
             locate([one] if outside != "../one" else [two], outside)
         words.add(caught.value.message.replace("'two'", "'one'"))
     assert words == {"'path' must lie inside a root of 'one', links followed."}
+
+
+def test_the_innermost_root_counts_and_so_does_what_exists(tmp_path: Path) -> None:
+    one, two = corpora(tmp_path)
+    inner = CorpusSettings(name="inner", roots=[str(tmp_path / "one/src")])
+    assert locate([one, inner], str(tmp_path / "one/src/a.py")) == (inner, tmp_path / "one/src/a.py")
+    assert locate([one, two, inner], "docs") == (two, tmp_path / "two/docs")
+
+
+@pytest.mark.asyncio
+async def test_a_rebuild_is_for_a_whole_corpus(tmp_path: Path) -> None:
+    ingestion = ScriptedIngestion()
+    app = await Stand(ingestion=ingestion, settings=settings_of(corpora=corpora(tmp_path))).app()
+    status, _, content = await post(app, {"path": "docs", "rebuild": True})
+    assert (status, json.loads(content)["field"], ingestion.runs) == (422, "rebuild", [])

@@ -41,7 +41,6 @@ HELPLESS = {
     "ConfigError",
     "UntrustedConfigError",
     "StateError",
-    "IngestError",
     "ServerUnreachableError",
 }
 """Errors that no request can bring about, or no client can help: 500, without detail."""

@@ -171,7 +171,12 @@ def test_an_address_that_is_none_of_this_machine() -> None:
     [("127.0.0.1", "http://127.0.0.1:"), ("0.0.0.0", "http://127.0.0.1:"), ("::1", "http://[::1]:")],  # noqa: S104
 )
 def test_where_a_listener_is_reached(host: str, address: str) -> None:
-    with closing(Listener.bound(host, 0)) as listener:
+    try:
+        listener = Listener.bound(host, 0)
+    except ConfigError:
+        assert ":" in host, "only IPv6 may be missing"
+        pytest.skip("no IPv6 here")
+    with closing(listener):
         assert listener.address.startswith(address)
 
 
