@@ -6,6 +6,7 @@ from ragpilot.ingest.chunkers.blank_lines import chunk_lines
 from ragpilot.ingest.chunkers.code.engine import chunk_code
 from ragpilot.ingest.chunkers.code.grammar import GrammarError
 from ragpilot.ingest.chunkers.code.languages import language_for
+from ragpilot.ingest.chunkers.docs_text import chunk_docs_text
 from ragpilot.ingest.chunkers.lines import Lines
 from ragpilot.ingest.chunkers.markdown import chunk_markdown
 from ragpilot.ingest.chunkers.spans import Span
@@ -39,6 +40,8 @@ def chunk_text_with_notes(
             return chunk_code(path, text, lines, language, max_chars), []
         except GrammarError as error:
             return chunk_lines(path, lines, max_chars), [f"{error}; cut at blank lines instead"]
+    if source_type == "docs-text":
+        return chunk_docs_text(path, lines, max_chars), []
     if source_type == "docs-markdown":
         return chunk_markdown(path, lines, max_chars), []
     return chunk_lines(path, lines, max_chars), []

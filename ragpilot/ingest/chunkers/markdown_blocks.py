@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from ragpilot.ingest.chunkers.lines import Lines
+from ragpilot.ingest.chunkers.sections import Heading
 
 _FENCE = re.compile(r"^(?P<indent>\s*)(?P<mark>`{3,}|~{3,})(?P<info>.*)$")
 _ATX = re.compile(r"^ {0,3}(?P<level>#{1,6})(?:[ \t]+(?P<text>.*?))?(?:[ \t]+#+)?[ \t]*$")
@@ -28,16 +29,6 @@ class Row(Enum):
     START = "start"
     """The first row of a block that must stay whole if it can."""
     INSIDE = "inside"
-
-
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """A heading on rows ``start`` to ``end`` (two for an underlined one)."""
-
-    start: int
-    end: int
-    level: int
-    text: str
 
 
 @dataclass(slots=True)

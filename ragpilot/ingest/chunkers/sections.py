@@ -8,13 +8,22 @@ from dataclasses import dataclass
 
 from ragpilot.ingest.chunkers.labels import BREADCRUMB, header, numbered
 from ragpilot.ingest.chunkers.lines import Cost, Lines, cut
-from ragpilot.ingest.chunkers.markdown_blocks import Heading
 from ragpilot.ingest.chunkers.spans import Span
 from ragpilot.ingest.chunkers.words import first_sentence, phrase
 
 _TINY = 24
 """A section with fewer characters below its heading says nothing without its neighbour."""
 _MOST_TITLES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading on rows ``start`` to ``end`` (two for an underlined one)."""
+
+    start: int
+    end: int
+    level: int
+    text: str
 
 
 @dataclass(slots=True)

@@ -90,11 +90,12 @@ _LONGEST_WORD = 40
 _LONGEST_COMMENT = 2_000
 _SENTENCE_END = re.compile(r"(?<=[.!?。])\s|\n\s*\n")
 _MARKUP = re.compile(
-    r"</?[A-Za-z][^<>]*>|`+|(?<!\w)[*_]{1,3}(?=\w)|(?<=[\w.)])[*_]{1,3}(?!\w)|^[\s#/*!<>;'\"%=~-]+|\{@\w+\s+([^}]*)\}",
+    r"</?[A-Za-z][^<>]*>|<!--|-->|`+|(?<!\w)[*_]{1,3}(?=\w)|(?<=[\w.)])[*_]{1,3}(?!\w)"
+    r"|^[ \t]*(?:[#/*!;'\"%=~-]+[ \t]*)+|:\w+:(?=`)|\{@\w+\s+([^}]*)\}",
     re.MULTILINE,
 )
 _TAGGED = re.compile(
-    r"(?:^|\s)[@\\:](?:param|return|returns|throws|arg|type|see|since|author|brief|file)\b.*", re.DOTALL
+    r"^[ \t]*(?:@\w|[\\:](?:param|return|returns|raises|throws|brief|type|see)\b).*", re.DOTALL | re.MULTILINE
 )
 
 

@@ -29,7 +29,7 @@ def chunk_code(path: str, text: str, lines: Lines, language: Language, max_chars
     for segment in join(flatten(module), lines, max_chars, language.constructors):
         cuts = list(cut(lines, segment.start, segment.end, max_chars, cost()))
         if segment.declares:
-            title = ", ".join([segment.unit.symbol, *filter(None, segment.also)][:_MOST_TITLES])
+            title = _title([segment.unit.symbol, *filter(None, segment.also)])
             spans += numbered(cuts, title, segment.unit.symbol, _declaration_header(path, segment))
         else:
             for piece in cuts:
@@ -65,7 +65,13 @@ def _between(path: str, segment: Segment, piece: Cut) -> tuple[str | None, str, 
     ]
     names = list(dict.fromkeys([*qualified, *filter(None, segment.also)]))
     symbol = names[0] if names else unit.symbol or None
-    more = ", …" if len(names) > _MOST_TITLES else ""
-    title = ", ".join(names[:_MOST_TITLES]) + more or unit.symbol or posixpath.basename(path)
+    title = _title(names) or unit.symbol or posixpath.basename(path)
     doc = first_sentence(unit.doc) if not unit.symbol and piece.start == 0 else ""
     return symbol, title, header(path, phrase(symbol or ""), details=names[1:], doc=doc)
+
+
+def _title(symbols: list[str]) -> str:
+    """``Cart.add, remove, …``: the first symbol whole, of the others what differs."""
+    scope = symbols[0].rpartition(".")[0] + "." if symbols else ""
+    shown = symbols[:1] + [symbol.removeprefix(scope) for symbol in symbols[1:_MOST_TITLES]]
+    return ", ".join(shown) + (", …" if len(symbols) > _MOST_TITLES else "")

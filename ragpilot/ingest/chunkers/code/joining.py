@@ -16,6 +16,8 @@ _REMARKS = ("#", "//", "/*", "*", "--", ";")
 _SMALL = 60
 """Rows outside every declaration that are this short, and name nothing, go with their neighbour."""
 _SMALL_HEAD = 160
+_TRIFLE = 48
+"""Members on one row that are this short, one below the other, share a chunk."""
 _SMALL_REMARK = 200
 
 
@@ -37,6 +39,7 @@ def join(flat: Iterable[Segment], lines: Lines, max_chars: int, constructors: fr
             if (fits or cut_anyway) and _belongs_below(before, segment, lines):
                 segment.start, segment.also = before.start, [*before.also, *segment.also]
                 found.pop()
+        segment.trifles = _is_trifle(segment, lines)
         found.append(segment)
     return found
 
@@ -52,6 +55,9 @@ def _belongs_above(
         return False
     if _is_constructor(segment, before, constructors):
         before.unit.names.append(Name(segment.start, segment.start, segment.unit.name))
+        return True
+    if _is_trifle(segment, lines) and before.trifles and segment.start == before.end + 1 and _siblings(before, segment):
+        before.also.append(segment.unit.symbol)
         return True
     close = segment.start - before.end <= 1 and _inside(before.unit, segment.unit)
     return close and segment.bare and not before.bare and lines.size(segment.start, segment.end) < _SMALL
@@ -69,6 +75,15 @@ def _belongs_below(before: Segment, segment: Segment, lines: Lines) -> bool:
     rows = lines.rows[before.start : before.end + 1]
     is_remark = size < _SMALL_REMARK and all(not row.strip() or row.lstrip().startswith(_REMARKS) for row in rows)
     return is_remark or (size < _SMALL and bool(before.unit.symbol))
+
+
+def _is_trifle(segment: Segment, lines: Lines) -> bool:
+    """A member that is written on one short row."""
+    return segment.whole and segment.start == segment.end and lines.size(segment.start, segment.end) < _TRIFLE
+
+
+def _siblings(one: Segment, other: Segment) -> bool:
+    return one.unit.symbol.rpartition(".")[0] == other.unit.symbol.rpartition(".")[0]
 
 
 def _closes(row: str) -> bool:

@@ -20,6 +20,8 @@ class Segment:
     """All of the unit; otherwise its head, or what stands between or after its children."""
     also: list[str] = field(default_factory=list)
     """Symbols of other units on the same rows."""
+    trifles: bool = False
+    """Nothing but members of one short row each."""
 
     @property
     def head(self) -> bool:
