@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from ragpilot.ingest.chunkers.blank_lines import chunk_lines
 from ragpilot.ingest.chunkers.code.engine import chunk_code
 from ragpilot.ingest.chunkers.code.grammar import GrammarError
 from ragpilot.ingest.chunkers.code.languages import language_for
+from ragpilot.ingest.chunkers.config import chunk_config
+from ragpilot.ingest.chunkers.data_schema import chunk_data_schema
 from ragpilot.ingest.chunkers.docs_text import chunk_docs_text
 from ragpilot.ingest.chunkers.lines import Lines
 from ragpilot.ingest.chunkers.markdown import chunk_markdown
 from ragpilot.ingest.chunkers.spans import Span
+from ragpilot.ingest.chunkers.style import chunk_style
 
 __all__ = ["CHUNKER_VERSION", "Span", "chunk_text", "chunk_text_with_notes", "self_test"]
 
 CHUNKER_VERSION = "1"
 """Part of an index's identity: it changes when the same text gives other spans or headers."""
+
+
+_CHUNKERS: Mapping[str, Callable[[str, Lines, int], list[Span]]] = {
+    "config": chunk_config,
+    "data-schema": chunk_data_schema,
+    "docs-markdown": chunk_markdown,
+    "docs-text": chunk_docs_text,
+    "style": chunk_style,
+}
 
 
 def chunk_text(path: str, text: str, source_type: str, *, max_chars: int = 1000) -> list[Span]:
@@ -40,11 +54,8 @@ def chunk_text_with_notes(
             return chunk_code(path, text, lines, language, max_chars), []
         except GrammarError as error:
             return chunk_lines(path, lines, max_chars), [f"{error}; cut at blank lines instead"]
-    if source_type == "docs-text":
-        return chunk_docs_text(path, lines, max_chars), []
-    if source_type == "docs-markdown":
-        return chunk_markdown(path, lines, max_chars), []
-    return chunk_lines(path, lines, max_chars), []
+    chunker = _CHUNKERS.get(source_type, chunk_lines)
+    return chunker(path, lines, max_chars), []
 
 
 def self_test() -> dict[str, str]:

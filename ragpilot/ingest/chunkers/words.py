@@ -14,6 +14,8 @@ _PARTS = re.compile(
 )
 _MOSTLY_LOWER = re.compile(r"^[A-Z]{2,}s$")
 
+_DATA = re.compile(r"(?=\D*\d)[0-9a-fA-F]{7,}|(?=(?:\D*\d){3})\w{24,}")
+
 _FOLDERS = 3
 _NAMELESS_STEMS = frozenset({"__init__", "__main__", "index", "mod", "lib", "readme", "doc", "package-info"})
 _NAMELESS_FOLDERS = frozenset(
@@ -57,16 +59,22 @@ def phrase(text: str) -> str:
 
 
 def new_words(text: str, known: Iterable[str], limit: int) -> list[str]:
-    """At most ``limit`` words of a signature that say something: no keywords, no single letters, none twice."""
+    """At most ``limit`` words of a piece of source that say something.
+
+    No keywords, no single letters, none that is ``known`` or was there before, no hashes and other data.
+    """
     seen = set(known)
     found: list[str] = []
-    for word in words_of(text):
-        if word in seen or word in _NOISE or len(word) < 2 or word.isdigit():
+    for name in _IDENTIFIER.finditer(text):
+        if _DATA.fullmatch(name.group()):
             continue
-        seen.add(word)
-        found.append(word)
-        if len(found) == limit:
-            break
+        for word in split_identifier(name.group()):
+            if word in seen or word in _NOISE or len(word) < 2 or word.isdigit():
+                continue
+            seen.add(word)
+            found.append(word)
+            if len(found) == limit:
+                return found
     return found
 
 

@@ -1,0 +1,74 @@
+"""Configuration by section: tables, top-level keys, stages, targets."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+from ragpilot.ingest.chunkers.lines import Cut, Lines
+from ragpilot.ingest.chunkers.parts import Part, chunk_parts
+from ragpilot.ingest.chunkers.spans import Span
+from ragpilot.ingest.chunkers.starts import indent_cost, rows_between, split_at
+
+_TABLE = re.compile(r"^[ \t]*\[\[?[ \t]*([^\[\]]+?)[ \t]*\]\]?[ \t]*(?:[#;].*)?$")
+_YAML_KEY = re.compile(r"^(\"[^\"]*\"|'[^']*'|[\w./@$*<-][^:#{}\[\]]*?)[ \t]*:(?:[ \t]|$)|^(---)[ \t]*$")
+_STAGE = re.compile(r"^FROM[ \t]+(?:\S+[ \t]+AS[ \t]+(\S+)|(\S+))", re.IGNORECASE)
+_TARGET = re.compile(r"^([\w.%/$()@{} -]+?)[ \t]*::?(?!=)|^define[ \t]+(\S+)")
+_BLOCK = re.compile(r"^([A-Za-z_][\w.\-\"' \t]*?)[ \t]*(?:\([^()]*\)[ \t]*)?[{(][ \t]*$|^([\w.-]+)[ \t]*[:=]")
+_ELEMENT = re.compile(r"^(?:  |    |\t)<([A-Za-z][\w:.-]*)")
+_NESTED_KEY = re.compile(r"^\s*[\"']?([\w./@$-]+)[\"']?[ \t]*:(?:[ \t]|$)")
+_MOST_KEYS = 4
+_HASH = ("#",)
+
+
+def chunk_config(path: str, lines: Lines, max_chars: int) -> list[Span]:
+    """A configuration file as spans, by what its name says it is; a format not known here is cut by indentation."""
+    name = posixpath.basename(path).lower()
+    stem, dot, suffix = name.rpartition(".")
+    if suffix in ("yaml", "yml"):
+        parts = split_at(lines, _YAML_KEY, _HASH)
+    elif suffix in ("json", "jsonc", "json5", "webmanifest") or name in (".babelrc", ".eslintrc", ".prettierrc"):
+        parts = split_at(lines, _json_key(lines), ("//",))
+    elif suffix in ("toml", "ini", "cfg", "conf", "properties", "service") or name in (".editorconfig", ".gitconfig"):
+        parts = split_at(lines, _TABLE, ("#", ";"), inside=rows_between(lines, '"""'))
+    elif "dockerfile" in name or "containerfile" in name:
+        parts = split_at(lines, _STAGE, _HASH)
+    elif "makefile" in name or suffix in ("mk", "mak"):
+        parts = split_at(lines, _TARGET, _HASH)
+    elif suffix in ("xml", "csproj", "props", "targets", "xaml", "plist", "svg", "xsd"):
+        parts = split_at(lines, _ELEMENT, ("<!--",))
+    elif dot and stem and suffix in ("tf", "hcl", "gradle", "cmake", "bzl", "bazel", "nix", "groovy"):
+        parts = split_at(lines, _BLOCK, ("#", "//"))
+    else:
+        parts = [Part(0, len(lines) - 1, "")]
+
+    def piece_name(part: Part, piece: Cut) -> str:
+        return _key_path(lines, part, piece.start)
+
+    return chunk_parts(path, lines, parts, indent_cost(lines), max_chars, piece_name=piece_name)
+
+
+def _json_key(lines: Lines) -> re.Pattern[str]:
+    """A key at the indentation of the first one, whatever this file's is."""
+    for text in lines.rows[:50]:
+        if (match := re.match(r"^([ \t]+)\"", text)) is not None:
+            return re.compile(rf"^{re.escape(match.group(1))}\"((?:[^\"\\]|\\.)*)\"[ \t]*:")
+    return re.compile(r"(?!)")
+
+
+def _key_path(lines: Lines, part: Part, row: int) -> str:
+    """The keys above a row by indentation, ``jobs.test.steps``; the part's name where there are none."""
+    keys: list[str] = []
+    indent = lines.indent(row) + 1
+    for above in range(row, part.start - 1, -1):
+        if lines.blank(above) or lines.indent(above) >= indent:
+            continue
+        if (match := _NESTED_KEY.match(lines.rows[above][:200])) is not None:
+            keys.append(match.group(1))
+            indent = lines.indent(above)
+        if not indent:
+            break
+    if not keys:
+        return part.name
+    keys.reverse()
+    return ".".join(keys if keys[0] == part.name else [part.name, *keys][: _MOST_KEYS + 1]).strip(".")

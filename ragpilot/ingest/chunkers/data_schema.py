@@ -1,0 +1,30 @@
+"""SQL by statement, protobuf by message and service, GraphQL by type."""
+
+from __future__ import annotations
+
+import re
+
+from ragpilot.ingest.chunkers.lines import Lines
+from ragpilot.ingest.chunkers.parts import chunk_parts
+from ragpilot.ingest.chunkers.spans import Span
+from ragpilot.ingest.chunkers.sql import read_statements
+from ragpilot.ingest.chunkers.starts import indent_cost, rows_between, split_at
+
+_PROTO = re.compile(r"^(?:message|enum|service|extend|oneof)[ \t]+([\w.]+)|^(syntax|package|import|option)\b")
+_GRAPHQL = re.compile(
+    r"^(?:extend[ \t]+)?(?:type|interface|input|enum|union|scalar|directive|query|mutation|subscription|fragment)"
+    r"[ \t]+(@?\w+)|^(?:extend[ \t]+)?(schema|query|mutation)\b"
+)
+
+
+def chunk_data_schema(path: str, lines: Lines, max_chars: int) -> list[Span]:
+    """A schema as spans; a span's symbol is what it declares. What is neither protobuf nor GraphQL is read as SQL."""
+    name = path.lower()
+    cost = indent_cost(lines)
+    if name.endswith(".proto"):
+        parts = split_at(lines, _PROTO, ("//", "/*", "*"), apart=True)
+    elif name.endswith((".graphql", ".gql", ".graphqls")):
+        parts = split_at(lines, _GRAPHQL, ("#", '"'), inside=rows_between(lines, '"""'), apart=True)
+    else:
+        parts = read_statements(lines)
+    return chunk_parts(path, lines, parts, cost, max_chars)

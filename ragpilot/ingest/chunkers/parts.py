@@ -1,0 +1,117 @@
+"""Texts that are a list of named parts: sections of a configuration, rules, statements, messages.
+
+The cutters of these formats only say where a part begins and what it is called; packing small ones together,
+cutting large ones and naming the spans happens here.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from ragpilot.ingest.chunkers.labels import header, numbered
+from ragpilot.ingest.chunkers.lines import Cost, Cut, Lines, cut
+from ragpilot.ingest.chunkers.spans import Span
+from ragpilot.ingest.chunkers.words import phrase
+
+_SMALL = 200
+"""Parts below this many characters are packed with their neighbours, up to half a chunk."""
+_MOST_TITLES = 3
+_MOST_DETAIL_CHARS = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows ``start`` to ``end`` (from 0, both included). ``name`` may be empty; ``apart``: never packed with others."""
+
+    start: int
+    end: int
+    name: str
+    apart: bool = False
+    also: tuple[str, ...] = field(default=())
+
+
+PieceName = Callable[[Part, Cut], str]
+"""What a piece of a part that had to be cut is called, such as the nearest key above it; empty: as the part."""
+
+
+def whole_name(part: Part, _piece: Cut) -> str:
+    """Pieces are called as their part."""
+    return part.name
+
+
+def fill(lines: Lines, parts: Iterable[Part]) -> list[Part]:
+    """The parts in order, and nameless ones for all rows between them."""
+    filled: list[Part] = []
+    position = 0
+    for part in parts:
+        if part.end < position:
+            continue
+        if part.start > position:
+            filled.append(Part(position, part.start - 1, ""))
+        filled.append(replace(part, start=max(part.start, position)))
+        position = part.end + 1
+    if position < len(lines):
+        filled.append(Part(position, len(lines) - 1, ""))
+    return filled
+
+
+def chunk_parts(
+    path: str,
+    lines: Lines,
+    parts: Sequence[Part],
+    cost: Cost,
+    max_chars: int,
+    *,
+    piece_name: PieceName = whole_name,
+    prefix: str = "",
+) -> list[Span]:
+    """Parts as spans. The symbol is the part's name; ``prefix`` is put before it in titles and headers."""
+    spans: list[Span] = []
+    for part in _packed(lines, parts, max_chars):
+        cuts = list(cut(lines, part.start, part.end, max_chars, cost))
+        for number, piece in enumerate(cuts, 1):
+            name = piece_name(part, piece) if len(cuts) > 1 else part.name
+            title = _title([name, *part.also]) or posixpath.basename(path)
+            if len(cuts) > 1 and name == part.name:
+                title += f" ({number}/{len(cuts)})"
+            words = " ".join(filter(None, (prefix, phrase(name))))
+            head = header(path, words, details=[*part.also, piece.text[:_MOST_DETAIL_CHARS]])
+            spans += numbered([piece], f"{prefix} {title}".strip(), name or None, head)
+    return spans
+
+
+def _packed(lines: Lines, parts: Sequence[Part], max_chars: int) -> list[Part]:
+    packed: list[Part] = []
+    for given in parts:
+        trimmed = lines.trim(given.start, given.end)
+        if trimmed is None:
+            continue
+        part = replace(given, start=trimmed[0], end=trimmed[1])
+        before = packed[-1] if packed else None
+        if before is not None and _pack(before, part, lines, max_chars):
+            names = [name for name in (*before.also, part.name, *part.also) if name and name != before.name]
+            name, also = (before.name, names) if before.name else (names[0] if names else "", names[1:])
+            packed[-1] = Part(before.start, part.end, name, before.apart or part.apart, tuple(dict.fromkeys(also)))
+        else:
+            packed.append(part)
+    return packed
+
+
+def _pack(before: Part, part: Part, lines: Lines, max_chars: int) -> bool:
+    """Whether two neighbours share a span: both small, or one a nameless trifle that says nothing alone."""
+    joined = lines.size(before.start, part.end)
+    if part.apart or before.apart:
+        nameless = (not before.name and before.start > 0) or not part.name
+        return nameless and joined <= max_chars and min(_size(before, lines), _size(part, lines)) < _SMALL // 2
+    return joined <= max_chars // 2 and min(_size(before, lines), _size(part, lines)) < _SMALL
+
+
+def _size(part: Part, lines: Lines) -> int:
+    return lines.size(part.start, part.end)
+
+
+def _title(names: Sequence[str]) -> str:
+    shown = [name for name in names if name]
+    return ", ".join(shown[:_MOST_TITLES]) + (", …" if len(shown) > _MOST_TITLES else "")

@@ -1,0 +1,82 @@
+"""SQL of any dialect by statement: semicolons outside strings, comments, dollar quotes and procedure bodies."""
+
+from __future__ import annotations
+
+import re
+
+from ragpilot.ingest.chunkers.lines import Lines
+from ragpilot.ingest.chunkers.parts import Part, fill
+
+_TOKENS = re.compile(
+    r"(?P<comment>--[^\n]*|/\*.*?(?:\*/|\Z))"
+    r"|(?P<string>'(?:[^'\\]|\\.|'')*'|\"[^\"\n]*\"|`[^`\n]*`|\[[^\]\n]*\]|(?P<dollar>\$\w*\$).*?(?:(?P=dollar)|\Z))"
+    r"|(?P<word>\b(?:BEGIN|CASE|END)\b(?:[ \t]+(?:IF|LOOP|WHILE|REPEAT|CASE|TRANSACTION|TRAN|WORK)\b)?)"
+    r"|(?P<mark>;|^GO[ \t]*$|^/[ \t]*$|\n)",
+    re.DOTALL | re.IGNORECASE | re.MULTILINE,
+)
+_DECLARES = re.compile(
+    r"^\s*(?:CREATE|ALTER|DROP|REPLACE)\s+(?:OR\s+(?:REPLACE|ALTER)\s+)?"
+    r"(?:(?:GLOBAL|LOCAL|TEMP|TEMPORARY|UNLOGGED|MATERIALIZED|UNIQUE|CLUSTERED|NONCLUSTERED|EXTERNAL|VIRTUAL|RECURSIVE|FORCE)\s+)*"
+    r"(?:TABLE|VIEW|FUNCTION|PROCEDURE|PROC|TRIGGER|INDEX|TYPE|SEQUENCE|SCHEMA|DATABASE|DOMAIN|POLICY|ROLE|EXTENSION"
+    r"|PACKAGE(?:\s+BODY)?|MACRO)\s+(?:CONCURRENTLY\s+)?(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?:ONLY\s+)?(?P<name>[\w.\"`\[\]$#]+)"
+    r"|^\s*(?:INSERT\s+(?:OR\s+\w+\s+)?INTO|UPDATE|DELETE\s+FROM|MERGE\s+INTO|COPY)\s+(?P<target>[\w.\"`\[\]$#]+)",
+    re.IGNORECASE,
+)
+_ROUTINE = re.compile(
+    r"^\s*(?:CREATE|ALTER)\b.{0,80}?\b(?:FUNCTION|PROCEDURE|PROC|TRIGGER|PACKAGE)\b", re.IGNORECASE | re.DOTALL
+)
+_HEAD = 400
+
+
+def read_statements(lines: Lines) -> list[Part]:
+    """Statements with the comments right above them; those that create something stand apart, under its name."""
+    text = "\n".join(lines.rows)
+    parts: list[Part] = []
+    comments: set[int] = set()
+    row = depth = position = offset = 0
+    begun = -1
+    for token in _TOKENS.finditer(text):
+        before = text[position : token.start()]
+        position = token.end()
+        kind, found = token.lastgroup, token.group()
+        if begun < 0 and (before.strip() or kind in ("string", "word", "dollar")):
+            begun, offset = row, token.start() - len(before.lstrip())
+        newlines = found.count("\n")
+        if kind == "comment" and begun < 0:
+            comments.update(range(row, row + newlines + 1))
+        elif kind == "word" and begun >= 0:
+            depth = _depth(depth, found.upper(), text[offset : offset + _HEAD])
+        elif kind == "mark" and found != "\n" and begun >= 0 and (depth == 0 or found != ";"):
+            parts.append(_part(begun, row, text[offset : min(position, offset + _HEAD)]))
+            begun, depth = -1, 0
+        row += newlines
+    if begun >= 0:
+        parts.append(_part(begun, len(lines) - 1, text[offset : offset + _HEAD]))
+    return fill(lines, _with_comments(parts, comments))
+
+
+def _depth(depth: int, word: str, head: str) -> int:
+    """Nesting of BEGIN and CASE, in routines alone: elsewhere BEGIN opens a transaction."""
+    if not _ROUTINE.match(head):
+        return 0
+    if word in ("BEGIN", "CASE"):
+        return depth + 1
+    return max(depth - 1, 0) if word in ("END", "END CASE") else depth
+
+
+def _part(start: int, end: int, head: str) -> Part:
+    match = _DECLARES.match(head)
+    if match is None:
+        return Part(start, end, "")
+    name = (match["name"] or match["target"]).translate(str.maketrans("", "", '"`[]')).rstrip(".(")
+    return Part(start, end, name, apart=match["name"] is not None)
+
+
+def _with_comments(parts: list[Part], comments: set[int]) -> list[Part]:
+    found: list[Part] = []
+    for part in parts:
+        start = part.start
+        while start - 1 in comments:
+            start -= 1
+        found.append(Part(start, part.end, part.name, part.apart))
+    return found
