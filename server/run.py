@@ -70,6 +70,7 @@ def serve(
         token = None if settings.actors else local_token(environment.state)
         lock.announce(listener.address)
         with server_record(environment.state, listener.address):
+            logger.info("listening at %s", listener.address)
             if ready:
                 ready(listener.address)
             asyncio.run(_serve(composed(environment), listener, token, idle_exit))

@@ -24,8 +24,10 @@ logger = logging.getLogger(__name__)
 SERVER = Actor("server", frozenset(), frozenset({"ingest"}))
 """Who fills vectors: it may write, and can read nothing."""
 
-STOP_SECONDS = 2.0
-"""How long a run or a filling may take to reach a point at which it can be left."""
+INTERRUPT_SECONDS = 15.0
+"""How long the filling may take to make room for a run."""
+CLOSE_SECONDS = 2.0
+"""How long work may take to end at a shutdown; it loses nothing when it is cut off later."""
 
 RunEvent = IngestProgress | IngestReport
 
@@ -125,12 +127,13 @@ class IngestRuns:
 
     async def aclose(self) -> None:
         """Stop what runs, at a point from which the next run goes on. Idempotent."""
+        if self._closed:
+            return
         self._closed = True
-        await _stop(self._running)
-        await _stop(self._filling)
+        await asyncio.gather(_stop(self._running, CLOSE_SECONDS), _stop(self._filling, CLOSE_SECONDS))
 
     async def _work(self, run: Run, actor: Actor, corpus: CorpusSettings, path: Path | None, rebuild: bool) -> None:
-        await _stop(self._filling)
+        await _stop(self._filling, INTERRUPT_SECONDS)
         logger.info("%s indexes corpus %s, path %.300r, rebuild %s", actor.name, corpus.name, str(path or ""), rebuild)
         try:
             # Body vectors are left to the filling behind it: the run ends as soon as everything can be found.
@@ -158,7 +161,8 @@ class IngestRuns:
                 log_unexpected(logger, error, f"for the vectors of {corpus.name}")
 
 
-async def _stop(task: asyncio.Task[None] | None) -> None:
+async def _stop(task: asyncio.Task[None] | None, seconds: float) -> None:
+    """Have ``task`` reach a point at which it can be left; give up waiting for it after ``seconds``."""
     if task is not None and not task.done():
         task.cancel()
-        await asyncio.wait({task}, timeout=STOP_SECONDS)
+        await asyncio.wait({task}, timeout=seconds)
