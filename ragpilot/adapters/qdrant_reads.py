@@ -1,0 +1,233 @@
+"""What actors read from a Qdrant server. Every request carries the readers predicate, in each of its branches."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from qdrant_client import models
+
+from ragpilot.adapters.edge_codec import Row, from_payload, is_term
+from ragpilot.adapters.index_identity import REBUILD
+from ragpilot.adapters.qdrant_collections import Known, QdrantCollections
+from ragpilot.adapters.qdrant_filters import having_ids, readable_by
+from ragpilot.adapters.qdrant_layout import LEXICAL
+from ragpilot.errors import IndexMismatchError
+from ragpilot.types import Actor, FacetField, StoreQuery, VectorName
+
+Scores = dict[str, float]
+ScoredRow = tuple[Row, float | None, float | None, float]
+"""A row with its header's cosine, its body's cosine and its lexical score."""
+
+
+@dataclass(frozen=True)
+class _Branch:
+    """One way to score chunks. The same request is made twice: over all that is readable, then over the candidates."""
+
+    using: str
+    query: list[float] | models.SparseVector
+    params: models.SearchParams
+    limit: int
+
+    def request(
+        self, where: models.Filter, limit: int, params: models.SearchParams | None = None
+    ) -> models.QueryRequest:
+        return models.QueryRequest(
+            query=self.query,
+            using=self.using,
+            filter=where,
+            limit=limit,
+            params=params or self.params,
+            with_payload=False,
+            with_vector=False,
+        )
+
+
+async def search(collections: QdrantCollections, actor: Actor, query: StoreQuery) -> list[ScoredRow]:
+    """The best headers, bodies and lexical matches, together, each with its score in every branch; ordered by id."""
+    known = await collections.find(query.corpus)
+    if known is None:
+        return []
+    dimensions = known.identity.embedder.dimensions
+    if query.vector.shape != (dimensions,):
+        raise IndexMismatchError(
+            f"The question's vector has the shape {query.vector.shape}, "
+            f"those of the collection {query.corpus!r} have {dimensions} numbers.",
+            hint=REBUILD,
+        )
+    branches = _branches(actor, query, collections.layout.search_params(known.points))
+    found = await _best(collections, known, actor, branches)
+    ids = sorted(set().union(*found.values()))
+    if not ids:
+        return []
+    records, _ = await asyncio.gather(
+        _records(collections, known, actor, ids), _complete(collections, known, actor, branches, found, ids)
+    )
+    header, body, lexical = (found.get(name, {}) for name in ("header", "body", LEXICAL))
+    scored: list[ScoredRow] = []
+    for record in records:
+        chunk_id = str(record.id)
+        row = from_payload(chunk_id, record.payload or {})
+        scored.append((row, header.get(chunk_id), body.get(chunk_id), lexical.get(chunk_id, 0.0)))
+    return sorted(scored, key=lambda entry: str(entry[0][0]))
+
+
+def _branches(actor: Actor, query: StoreQuery, nearest: models.SearchParams) -> dict[str, _Branch]:
+    vector = query.vector.tolist()
+    branches = {name: _Branch(name, vector, nearest, query.dense_limit) for name in ("header", "body")}
+    if query.lexical.indices:
+        terms = models.SparseVector(indices=list(query.lexical.indices), values=list(query.lexical.values))
+        branches[LEXICAL] = _Branch(LEXICAL, terms, _lexical_params(actor), query.lexical_limit)
+    return branches
+
+
+def _lexical_params(actor: Actor) -> models.SearchParams:
+    """How rare a term is, is counted over what the actor may read: other documents must not move a score."""
+    return models.SearchParams(idf=models.IdfCorpusParams(corpus=readable_by(actor)))
+
+
+async def _best(
+    collections: QdrantCollections, known: Known, actor: Actor, branches: Mapping[str, _Branch]
+) -> dict[str, Scores]:
+    """The scores of each branch's best, to its limit."""
+    readable = readable_by(actor)
+    asked = {name: branch for name, branch in branches.items() if branch.limit > 0}
+    answers = await _batch(collections, known, [branch.request(readable, branch.limit) for branch in asked.values()])
+    return {**{name: {} for name in branches}, **dict(zip(asked, map(_scores, answers), strict=True))}
+
+
+async def _complete(
+    collections: QdrantCollections,
+    known: Known,
+    actor: Actor,
+    branches: Mapping[str, _Branch],
+    found: dict[str, Scores],
+    ids: Sequence[str],
+) -> None:
+    """Score in each branch what only other branches found."""
+    missing = {name: [i for i in ids if i not in found[name]] for name in branches}
+    exact = models.SearchParams(exact=True)
+    requests = {
+        name: branches[name].request(
+            readable_by(actor, having_ids(rest)), len(rest), None if name == LEXICAL else exact
+        )
+        for name, rest in missing.items()
+        if rest
+    }
+    for name, points in zip(requests, await _batch(collections, known, list(requests.values())), strict=True):
+        found[name].update(_scores(points))
+
+
+async def _batch(
+    collections: QdrantCollections, known: Known, requests: list[models.QueryRequest]
+) -> list[list[models.ScoredPoint]]:
+    if not requests:
+        return []
+    answers = await collections.connection.call(lambda client: client.query_batch_points(known.name, requests))
+    return [answer.points for answer in answers]
+
+
+def _scores(points: Iterable[models.ScoredPoint]) -> Scores:
+    return {str(point.id): point.score for point in points}
+
+
+async def _records(
+    collections: QdrantCollections, known: Known, actor: Actor, ids: Sequence[str]
+) -> list[models.Record]:
+    where = readable_by(actor, having_ids(ids))
+    records, _ = await collections.connection.call(
+        lambda client: client.scroll(known.name, where, limit=len(ids), with_payload=True, with_vectors=False)
+    )
+    return records
+
+
+async def get(collections: QdrantCollections, actor: Actor, corpus: str, chunk_id: str) -> Row | None:
+    """The row of a readable chunk, or None. ``chunk_id`` is a UUID."""
+    known = await collections.find(corpus)
+    records = await _records(collections, known, actor, [chunk_id]) if known else []
+    return from_payload(records[0].id, records[0].payload or {}) if records else None
+
+
+async def count(collections: QdrantCollections, actor: Actor, corpus: str, having: VectorName | None) -> int:
+    """Readable chunks; with ``having``, those that have this vector."""
+    known = await collections.find(corpus)
+    if known is None:
+        return 0
+    narrower = [models.HasVectorCondition(has_vector=having)] if having else []
+    where = readable_by(actor, *narrower)
+    answer = await collections.connection.call(lambda client: client.count(known.name, where, exact=True))
+    return answer.count
+
+
+async def facets(collections: QdrantCollections, actor: Actor, corpus: str, field: FacetField) -> dict[str, int]:
+    """Readable chunks by the value of ``field``."""
+    # There cannot be more values than readable chunks.
+    limit = await count(collections, actor, corpus, None)
+    known = await collections.find(corpus)
+    if known is None or not limit:
+        return {}
+    where = readable_by(actor)
+    answer = await collections.connection.call(
+        lambda client: client.facet(known.name, field, facet_filter=where, limit=limit, exact=True)
+    )
+    return {str(hit.value): hit.count for hit in answer.hits}
+
+
+async def term_statistics(
+    collections: QdrantCollections, actor: Actor, corpus: str, terms: Sequence[int]
+) -> tuple[int, dict[int, int]]:
+    """How many chunks are readable, and in how many of them each term stands.
+
+    The server counts document frequencies to weigh terms, and has no request that returns them; but they follow from
+    a weight. The best chunk for one term alone scores ``stored weight x idf``, and
+    ``idf = ln((total + 1) / (frequency + 0.5))``, precise enough to round to the exact frequency. A collection of
+    several shards weighs by each shard's own counts: there the frequency is one shard's, scaled to all.
+    """
+    frequencies = dict.fromkeys(terms, 0)
+    known = await collections.find(corpus)
+    if known is None:
+        return 0, frequencies
+    asked = [term for term in frequencies if is_term(term)]
+    readable, params = readable_by(actor), _lexical_params(actor)
+    requests = [
+        models.QueryRequest(
+            query=models.SparseVector(indices=[term], values=[1.0]),
+            using=LEXICAL,
+            filter=readable,
+            limit=1,
+            params=params,
+            with_payload=False,
+            with_vector=[LEXICAL],
+        )
+        for term in asked
+    ]
+    total, answers = await asyncio.gather(count(collections, actor, corpus, None), _batch(collections, known, requests))
+    for term, points in zip(asked, answers, strict=True):
+        if points:
+            idf = points[0].score / _weight_of(term, points[0])
+            frequencies[term] = min(total, max(1, round((total + 1) / math.exp(idf) - 0.5)))
+    return total, frequencies
+
+
+def _weight_of(term: int, point: models.ScoredPoint) -> float:
+    vector = point.vector.get(LEXICAL) if isinstance(point.vector, dict) else None
+    if not isinstance(vector, models.SparseVector):
+        raise TypeError(f"A match for a lexical term came without its vector: {point!r}")
+    return vector.values[vector.indices.index(term)]
+
+
+async def last_indexed(collections: QdrantCollections, actor: Actor, corpus: str) -> int | None:
+    """When the most recently written readable chunk was written, in seconds since the epoch; None without chunks."""
+    known = await collections.find(corpus)
+    if known is None:
+        return None
+    newest = models.OrderBy(key="indexed_at", direction=models.Direction.DESC)
+    where = readable_by(actor)
+    records, _ = await collections.connection.call(
+        lambda client: client.scroll(
+            known.name, where, limit=1, order_by=newest, with_payload=["indexed_at"], with_vectors=False
+        )
+    )
+    return int((records[0].payload or {})["indexed_at"]) if records else None
