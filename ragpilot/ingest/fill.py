@@ -1,0 +1,146 @@
+"""Header vectors, then body vectors, for every chunk that lacks them: newest files first, and resumable at any point.
+
+What the store lacks is asked of the store, page by page, so nothing has to be remembered between runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from ragpilot.errors import EmbedderError
+from ragpilot.ingest.documents import body_text, header_text
+from ragpilot.ingest.embed import TextEmbedder, missing
+from ragpilot.ingest.embedding_cache import EmbeddingCache
+from ragpilot.ingest.progress import Progress, Stage
+from ragpilot.ingest.reasons import Reason
+from ragpilot.ports import ChunkStore
+from ragpilot.types import Chunk, IngestScope, LeftOut, Vector, VectorName
+
+_PAGE = 1024
+_FEWEST, _MOST = 8, 256
+_FAST, _SLOW = 0.25, 1.0
+"""Seconds a call of the embedder should take, so that progress is smooth and a stop soon heeded."""
+
+_TEXTS: dict[VectorName, Callable[[Chunk], str]] = {"header": header_text, "body": body_text}
+_STAGES: dict[VectorName, Stage] = {"header": "headers", "body": "bodies"}
+
+
+@dataclass(slots=True)
+class Failures:
+    """What could not be embedded, by document."""
+
+    by_path: dict[str, list[str]] = field(default_factory=dict)
+    stopped: str = ""
+    """Why embedding was given up altogether; empty: it was not."""
+
+    def add(self, chunk: Chunk, name: VectorName, reason: str) -> None:
+        """A text of ``chunk`` was refused."""
+        lines = f"{chunk.start_line}-{chunk.end_line}"
+        self.by_path.setdefault(chunk.path, []).append(f"{name} of lines {lines}: {reason}")
+
+    @property
+    def texts(self) -> int:
+        """How many texts were refused."""
+        return sum(map(len, self.by_path.values()))
+
+    def listed(self) -> list[LeftOut]:
+        """One entry a document, with its first reason."""
+        return [
+            LeftOut(path, Reason.EMBEDDING_FAILED, first + (f" (and {len(more)} more)" if more else ""))
+            for path, (first, *more) in sorted(self.by_path.items())
+        ]
+
+
+class VectorFill:
+    """Fills the vectors of one corpus."""
+
+    def __init__(
+        self,
+        store: ChunkStore,
+        embedder: TextEmbedder,
+        cache: EmbeddingCache,
+        scope: IngestScope,
+        progress: Progress,
+        stop: asyncio.Event,
+        on_stored: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._cache = cache
+        self._scope = scope
+        self._progress = progress
+        self._stop = stop
+        self._on_stored = on_stored
+        self._batch = 4 * _FEWEST
+        self.failures = Failures()
+        self.use_cache = True
+        """Whether what the cache holds counts; what is embedded goes into it in any case."""
+
+    async def fill(self, name: VectorName, expected: int) -> None:
+        """Fill one of the two vectors; ``expected``: how many are missing, as far as known. Raises StoreError.
+
+        A text that the embedder refuses is noted in ``failures``; when it fails altogether, that is noted, and no
+        further text is sent to it.
+        """
+        self._progress.begin(_STAGES[name], expected)
+        done = 0
+        try:
+            async with aclosing(self._batches(name, expected)) as batches:
+                async for chunks, known in batches:
+                    vectors = await self._vectors(name, chunks, known)
+                    if vectors:
+                        await self._store.set_vectors(self._scope, name, vectors)
+                        await self._on_stored()
+                    done += len(chunks)
+                    self._progress.advance(done)
+        except EmbedderError as error:
+            self.failures.stopped = str(error)
+
+    async def _batches(
+        self, name: VectorName, expected: int
+    ) -> AsyncGenerator[tuple[list[Chunk], dict[str, Vector]], None]:
+        """Chunks that lack the vector, each once, and what the cache knows of their texts."""
+        handled: set[str] = set()
+        while not self._stop.is_set():
+            limit = _PAGE + self.failures.texts  # those come again with every page
+            page = await self._store.without_vector(self._scope, name, limit=limit)
+            fresh = [chunk for chunk in page if chunk.id not in handled]
+            if not fresh:
+                return
+            reached = len(handled) + len(fresh)
+            self._progress.advance(len(handled), reached if len(page) < limit else max(expected, reached))
+            known = await self._known([_TEXTS[name](chunk) for chunk in fresh])
+            at = 0
+            while at < len(fresh) and not self._stop.is_set():
+                batch = fresh[at : at + self._batch]
+                yield batch, known
+                at += len(batch)
+                handled.update(chunk.id for chunk in batch)
+
+    async def _known(self, texts: list[str]) -> dict[str, Vector]:
+        return await asyncio.to_thread(self._cache.get, texts) if self.use_cache else {}
+
+    async def _vectors(self, name: VectorName, chunks: list[Chunk], known: dict[str, Vector]) -> dict[str, Vector]:
+        """Chunk id -> vector, of the chunks whose text has one."""
+        text_of = _TEXTS[name]
+        wanted = missing([text_of(chunk) for chunk in chunks], known)
+        if wanted:
+            started = time.monotonic()
+            embedded = await self._embedder.embed(wanted)
+            self._adapt(time.monotonic() - started)
+            await asyncio.to_thread(self._cache.put, embedded.vectors)
+            known = known | embedded.vectors
+            for chunk in chunks:
+                if text_of(chunk) in embedded.refused:
+                    self.failures.add(chunk, name, embedded.refused[text_of(chunk)])
+        return {chunk.id: known[text_of(chunk)] for chunk in chunks if text_of(chunk) in known}
+
+    def _adapt(self, seconds: float) -> None:
+        if seconds < _FAST:
+            self._batch = min(_MOST, self._batch * 2)
+        elif seconds > _SLOW:
+            self._batch = max(_FEWEST, self._batch // 2)

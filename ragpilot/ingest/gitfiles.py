@@ -1,0 +1,92 @@
+# File names are bytes here, which pathlib does not know.
+# ruff: noqa: PTH117
+"""Asking git itself which files are a repository's own, without letting the repository run anything.
+
+A repository's configuration may name programs (``core.fsmonitor``, hooks, transports of lazily fetched objects).
+It may have come with someone else's archive, so all of these are switched off on the command line.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+
+_SAFE = (
+    "--no-optional-locks",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    f"core.hooksPath={os.devnull}",
+    "-c",
+    "safe.bareRepository=explicit",
+    "-c",
+    "core.quotePath=false",
+)
+_SECONDS = 120
+_USERS_OWN = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"})
+_UNREADABLE = b"could not open directory"
+
+
+@dataclass(frozen=True, slots=True)
+class GitListing:
+    """Paths relative to the folder that was asked about; a nested repository's own top ends with a slash."""
+
+    kept: list[bytes]
+    ignored: list[bytes]
+    """Files and, with a slash at the end, whole folders that ignore rules exclude."""
+    folder_ignored: bool
+    """The folder itself is ignored by the repository around it."""
+
+
+def git_program(*, outside: bytes) -> str | None:
+    """The git to run; None where there is none, or only one that lies in the folder it would be asked about."""
+    found = shutil.which("git")
+    if found is None or not os.path.isabs(found):
+        return None
+    inside = os.path.realpath(os.fsencode(found)).startswith(outside.rstrip(b"/") + b"/")
+    return None if inside else found
+
+
+def list_files(program: str, folder: bytes) -> GitListing | None:
+    """``git ls-files -co --exclude-standard`` in ``folder``; None where git refuses, fails or takes too long.
+
+    None as well where git could not look into some folder: it would not say which.
+    """
+    kept = _run(program, folder, "ls-files", "-c", "-o", "--exclude-standard", "-z")
+    ignored = _run(program, folder, "ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z")
+    if kept is None or ignored is None:
+        return None
+    paths = list(dict.fromkeys(path for path in kept.split(b"\0") if path))
+    left: list[bytes] = []
+    for path in sorted(path for path in ignored.split(b"\0") if path):
+        if not (left and left[-1].endswith(b"/") and path.startswith(left[-1])):
+            left.append(path)
+    folder_ignored = not paths and _run(program, folder, "check-ignore", "-q", ".") is not None
+    return GitListing(paths, left, folder_ignored)
+
+
+def _run(program: str, folder: bytes, *arguments: str) -> bytes | None:
+    """Standard output; None for a failure of any kind."""
+    try:
+        done = subprocess.run(  # noqa: S603 - a fixed command; the folder is no option, it follows -C
+            [program, "-C", os.fsdecode(folder), *_SAFE, *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env=_environment(),
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+    return None if done.returncode or _UNREADABLE in done.stderr else done.stdout
+
+
+def _environment() -> dict[str, str]:
+    """The environment without git's own variables, which could point at another repository or index.
+
+    Those that say where the user's configuration lies stay: its excludes count.
+    """
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _USERS_OWN}
+    return kept | {"LC_ALL": "C", "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none", "GIT_TERMINAL_PROMPT": "0"}

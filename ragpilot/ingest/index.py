@@ -1,0 +1,172 @@
+"""One corpus in the store, with its manifest in step: what a run reads and writes of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from types import TracebackType
+from typing import Self, TypeVar
+
+from ragpilot.errors import StoreError
+from ragpilot.ingest.manifest import Manifest, Row
+from ragpilot.ingest.parts import Parts
+from ragpilot.ingest.prepare import Prepared
+from ragpilot.ingest.reasons import Reason
+from ragpilot.types import IngestScope, LeftOut, VectorName
+
+_T = TypeVar("_T")
+
+_AT_ONCE = 500
+"""Documents of one delete or grant change."""
+_GIVE_UP = 20
+"""Documents that the store refuses one after the other: it is the store that fails, not the documents."""
+
+
+class CorpusIndex:
+    """Store and manifest of one corpus. An async context manager; the manifest's file is open inside."""
+
+    def __init__(self, parts: Parts, scope: IngestScope) -> None:
+        self._parts = parts
+        self._store = parts.store
+        self._scope = scope
+        self._manifest: Manifest | None = None
+        self._refused_in_a_row = 0
+        self.rows: dict[str, Row] = {}
+        """What is known of each file, by path."""
+        self.chunks = 0
+        """Chunks in the store."""
+        self.exists = False
+        """Whether the store has a collection for the corpus, opened under this run's identity."""
+
+    def indexed(self) -> list[Row]:
+        """The rows of documents that are in the store."""
+        return [row for row in self.rows.values() if row.indexed]
+
+    async def __aenter__(self) -> Self:
+        self._manifest = await asyncio.to_thread(Manifest, self._parts.state)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self._opened.close)
+
+    async def load(self, *, fresh: bool = False) -> None:
+        """Read what is known, from the store itself where the manifest is not in step with it.
+
+        ``fresh``: nothing that is known counts, and a collection of another identity is no obstacle. Raises
+        IndexMismatchError for one otherwise.
+        """
+        corpus = self._scope.corpus
+        info = await self._store.describe(corpus)
+        self.exists = info is not None
+        if fresh:
+            return
+        if info is None:
+            await asyncio.to_thread(self._opened.forget, corpus)
+            return
+        info = await self._store.ensure(self._scope, self._parts.identity)
+        if await asyncio.to_thread(self._opened.revision, corpus) == info.revision:
+            self.rows = await asyncio.to_thread(self._opened.rows, corpus)
+        else:
+            states = await self._store.documents(self._scope)
+            self.rows = await asyncio.to_thread(self._opened.rebuild, corpus, states, info.revision)
+        self.chunks = sum(row.chunks for row in self.rows.values())
+
+    async def drop(self) -> None:
+        """Remove everything."""
+        await self._store.drop(self._scope)
+        await asyncio.to_thread(self._opened.forget, self._scope.corpus)
+        self.rows, self.chunks, self.exists = {}, 0, False
+
+    async def write(self, batch: Sequence[Prepared]) -> list[LeftOut]:
+        """Store a batch of prepared files, and then note them. Returns those that the store refused."""
+        writes = [prepared for prepared in batch if prepared.chunks is not None]
+        removed = [prepared for prepared in batch if prepared.row is not None and not prepared.row.indexed]
+        if writes:
+            await self._ensure()
+        results = await asyncio.gather(*map(self._upsert, writes))
+        refused = [failure for failure in results if failure is not None]
+        await self._delete([item.task.known for item in removed if item.task.known is not None])
+        failed = {failure.path for failure in refused}
+        done = [item.row for item in batch if item.row is not None and item.row.path not in failed]
+        vanished = [row for row in done if row.outcome == Reason.VANISHED]
+        await self._note([row for row in done if row.outcome != Reason.VANISHED], vanished)
+        return refused
+
+    async def remove(self, gone: Sequence[Row]) -> None:
+        """Remove documents whose files are gone, and forget them."""
+        await self._delete(gone)
+        await self._note([], gone)
+
+    async def set_readers(self, wanted: Mapping[str, frozenset[str]]) -> int:
+        """Give indexed documents, by path, the readers that they are to have. Returns how many had others."""
+        changed = {path: readers for path, readers in wanted.items() if self.rows[path].readers != readers}
+        for some in _slices(list(changed)):
+            await self._store.set_readers(self._scope, {self.rows[p].document_id: changed[p] for p in some})
+            await self._note([replace(self.rows[path], readers=changed[path]) for path in some], [])
+        return len(changed)
+
+    async def lacking(self, name: VectorName) -> int:
+        """How many chunks lack a vector, at most: those the actor may not read count as lacking."""
+        having = await self._store.count(self._scope.actor, self._scope.corpus, having=name)
+        return max(0, self.chunks - having)
+
+    async def agree(self) -> None:
+        """Note that the rows still hold, after a write that does not concern them."""
+        await self._note([], [])
+
+    async def finish(self, at: datetime) -> None:
+        """Note the end of a run."""
+        await self._store.record_ingestion(self._scope, at)
+        await self.agree()
+
+    @property
+    def _opened(self) -> Manifest:
+        if self._manifest is None:
+            raise RuntimeError("the index is used outside its context")
+        return self._manifest
+
+    async def _ensure(self) -> None:
+        if not self.exists:
+            await self._store.ensure(self._scope, self._parts.identity)
+            self.exists = True
+
+    async def _upsert(self, prepared: Prepared) -> LeftOut | None:
+        row, chunks = prepared.row, prepared.chunks
+        if row is None or chunks is None:
+            return None
+        try:
+            await self._store.upsert(self._scope, row.document_id, chunks)
+        except StoreError as error:
+            self._refused_in_a_row += 1
+            # Only the plain error is one document's; those below it in the tree are the whole store's.
+            if type(error) is not StoreError or self._refused_in_a_row >= _GIVE_UP:
+                raise
+            return LeftOut(row.path, Reason.STORING_FAILED, str(error))
+        self._refused_in_a_row = 0
+        return None
+
+    async def _delete(self, rows: Sequence[Row]) -> None:
+        ids = [row.document_id for row in rows if row.indexed]
+        for some in _slices(ids):
+            await self._store.delete_documents(self._scope, some)
+
+    async def _note(self, rows: Sequence[Row], gone: Sequence[Row]) -> None:
+        """Write down what the store has acknowledged, with its revision. Without a collection, in memory alone."""
+        paths = [row.path for row in gone]
+        for path in (*paths, *(row.path for row in rows)):
+            known = self.rows.pop(path, None)
+            self.chunks -= known.chunks if known else 0
+        self.rows.update((row.path, row) for row in rows)
+        self.chunks += sum(row.chunks for row in rows)
+        info = await self._store.describe(self._scope.corpus) if self.exists else None
+        if info is not None:
+            corpus = self._scope.corpus
+            await asyncio.to_thread(self._opened.record, corpus, info.revision, rows=rows, gone=paths)
+
+
+def _slices(items: list[_T]) -> Iterator[list[_T]]:
+    return (items[at : at + _AT_ONCE] for at in range(0, len(items), _AT_ONCE))

@@ -1,0 +1,174 @@
+"""What is indexed from which file: a cache, never the truth.
+
+Rows are written after the store has acknowledged what they say, and the store's revision beside them. When the
+revisions differ at the start of a run (a kill in between, a deleted or damaged file, another writer), the rows are
+made anew from the store; a row whose document the store holds unchanged keeps what the store does not know.
+
+All calls block: run them in a thread.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from ragpilot.ingest.database import Database
+from ragpilot.types import DocumentState, LeftOut
+
+FILE_NAME = "manifest.sqlite3"
+INDEXED = ""
+"""The outcome of a document that is in the store; any other is the reason why it is not."""
+
+_VERSION = 1
+_SCHEMA = """
+CREATE TABLE documents (
+    corpus TEXT NOT NULL, path TEXT NOT NULL, document_id TEXT NOT NULL, mtime_ns INTEGER NOT NULL,
+    size INTEGER NOT NULL, checked_ns INTEGER NOT NULL, content_hash TEXT NOT NULL, chunks INTEGER NOT NULL,
+    readers TEXT NOT NULL, commit_hash TEXT, outcome TEXT NOT NULL, detail TEXT NOT NULL, redacted TEXT NOT NULL,
+    source_type TEXT NOT NULL, rules TEXT NOT NULL, PRIMARY KEY (corpus, path)
+) WITHOUT ROWID;
+CREATE TABLE collections (corpus TEXT PRIMARY KEY, revision INTEGER NOT NULL) WITHOUT ROWID
+"""
+_INSERT = "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_COARSE_NS, _FINE_NS = 2_000_000_000, 50_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One file of a corpus as it was when it was last read."""
+
+    path: str
+    document_id: str
+    mtime_ns: int
+    size: int
+    checked_ns: int
+    """When it was read (epoch); 0: not known."""
+    content_hash: str = ""
+    chunks: int = 0
+    readers: frozenset[str] = frozenset()
+    commit: str | None = None
+    outcome: str = INDEXED
+    detail: str = ""
+    redacted: tuple[str, ...] = ()
+    """Kinds of secrets that were replaced in it."""
+    source_type: str = ""
+    rules: str = ""
+    """The rules it was read by; empty: not known."""
+
+    @property
+    def indexed(self) -> bool:
+        """Whether the store holds the document."""
+        return self.outcome == INDEXED
+
+    def unchanged(self, mtime_ns: int, size: int) -> bool:
+        """Whether a stat alone shows that the file is what it was.
+
+        A file that was read within its own timestamp's grain could have been written again behind the reader's back.
+        Whole seconds come from file systems that count in seconds, or in twos of them.
+        """
+        grain = _COARSE_NS if mtime_ns % 1_000_000_000 == 0 else _FINE_NS
+        return (self.mtime_ns, self.size) == (mtime_ns, size) and mtime_ns + grain < self.checked_ns
+
+
+class Manifest:
+    """The manifest of a state folder. Use as a context manager. Raises StateError."""
+
+    def __init__(self, state: Path) -> None:
+        self._database = Database(state / FILE_NAME, _SCHEMA, _VERSION)
+
+    def rows(self, corpus: str) -> dict[str, Row]:
+        """All rows of a corpus by path."""
+        with self._database.transaction() as connection:
+            found = connection.execute("SELECT * FROM documents WHERE corpus = ?", (corpus,))
+            return {row.path: row for row in map(_row, found)}
+
+    def revision(self, corpus: str) -> int | None:
+        """The store's revision that the rows agree with; None where there are none."""
+        with self._database.transaction() as connection:
+            found = connection.execute("SELECT revision FROM collections WHERE corpus = ?", (corpus,)).fetchone()
+        return None if found is None else int(found[0])
+
+    def record(self, corpus: str, revision: int, *, rows: Iterable[Row] = (), gone: Iterable[str] = ()) -> None:
+        """Write rows and forget paths, together with the store's revision that they agree with."""
+        with self._database.transaction() as connection:
+            connection.executemany(_INSERT, (_values(corpus, row) for row in rows))
+            connection.executemany(
+                "DELETE FROM documents WHERE corpus = ? AND path = ?", ((corpus, path) for path in gone)
+            )
+            connection.execute("INSERT OR REPLACE INTO collections VALUES (?, ?)", (corpus, revision))
+
+    def rebuild(self, corpus: str, states: Iterable[DocumentState], revision: int) -> dict[str, Row]:
+        """Make the rows anew from what the store holds, and return them.
+
+        A row that agrees with the store is kept whole; another document is taken as never read, so that the next look
+        at its file decides.
+        """
+        old = self.rows(corpus)
+        rows = {path: row for path, row in old.items() if not row.indexed}
+        for state in states:
+            known = old.get(state.path)
+            kept = known is not None and _agree(known, state)
+            rows[state.path] = replace(known, readers=state.readers) if known and kept else _unread(state)
+        with self._database.transaction() as connection:
+            connection.execute("DELETE FROM documents WHERE corpus = ?", (corpus,))
+        self.record(corpus, revision, rows=rows.values())
+        return rows
+
+    def forget(self, corpus: str) -> None:
+        """Remove all that is known of a corpus."""
+        with self._database.transaction() as connection:
+            connection.execute("DELETE FROM documents WHERE corpus = ?", (corpus,))
+            connection.execute("DELETE FROM collections WHERE corpus = ?", (corpus,))
+
+    def left_out(self, corpus: str) -> list[LeftOut]:
+        """The files of a corpus that are not indexed, each as of the last run over it."""
+        rows = self.rows(corpus).values()
+        return [LeftOut(row.path, row.outcome, row.detail) for row in rows if not row.indexed]
+
+    def close(self) -> None:
+        """Close the file. Idempotent."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _agree(row: Row, state: DocumentState) -> bool:
+    held = (state.document_id, state.content_hash, state.chunk_count)
+    return row.indexed and (row.document_id, row.content_hash, row.chunks) == held
+
+
+def _unread(state: DocumentState) -> Row:
+    return Row(
+        path=state.path,
+        document_id=state.document_id,
+        mtime_ns=state.mtime_ns,
+        size=state.size,
+        checked_ns=0,
+        content_hash=state.content_hash,
+        chunks=state.chunk_count,
+        readers=state.readers,
+    )
+
+
+def _values(corpus: str, row: Row) -> tuple[str | int | None, ...]:
+    return (
+        *(corpus, row.path, row.document_id, row.mtime_ns, row.size, row.checked_ns, row.content_hash, row.chunks),
+        *(json.dumps(sorted(row.readers)), row.commit, row.outcome, row.detail, json.dumps(row.redacted)),
+        *(row.source_type, row.rules),
+    )
+
+
+def _row(values: tuple[Any, ...]) -> Row:
+    _, path, identity, mtime_ns, size, checked_ns, content_hash, chunks, readers, commit, *rest = values
+    outcome, detail, redacted, source_type, rules = rest
+    return Row(
+        *(path, identity, mtime_ns, size, checked_ns, content_hash, chunks, frozenset(json.loads(readers)), commit),
+        *(outcome, detail, tuple(json.loads(redacted)), source_type, rules),
+    )

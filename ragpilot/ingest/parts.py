@@ -1,0 +1,26 @@
+"""What a run works with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ragpilot.config import IngestSettings
+from ragpilot.ingest.prepare import ChunkFunction, LexicalFunction
+from ragpilot.ports import ChunkStore, Embedder
+from ragpilot.types import IndexIdentity
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of an IngestService, the same for all of its runs."""
+
+    store: ChunkStore
+    embedder: Embedder
+    settings: IngestSettings
+    state: Path
+    chunk_text: ChunkFunction
+    lexical_vector: LexicalFunction
+    identity: IndexIdentity
+    embed_seconds: float
+    """How long one call of the embedder may take."""

@@ -1,0 +1,184 @@
+"""IngestService: runs over corpora, one at a time each, watched through what they yield."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from pathlib import Path
+
+from ragpilot.config import CorpusSettings, IngestSettings
+from ragpilot.errors import IngestRunningError
+from ragpilot.ingest.chunkers import CHUNKER_VERSION, chunk_text
+from ragpilot.ingest.grants import Grants
+from ragpilot.ingest.index import CorpusIndex
+from ragpilot.ingest.parts import Parts
+from ragpilot.ingest.plan import IngestPlan, make_plan
+from ragpilot.ingest.prepare import ChunkFunction, LexicalFunction
+from ragpilot.ingest.progress import Progress
+from ragpilot.ingest.run import IngestRun, Options
+from ragpilot.ingest.sources import SourceFiles
+from ragpilot.lexical import document_vector
+from ragpilot.ports import ChunkStore, Embedder
+from ragpilot.types import Actor, IndexIdentity, IngestProgress, IngestReport, IngestScope
+
+IngestEvent = IngestProgress | IngestReport
+
+STOP_SECONDS = 10.0
+"""How long a run that is closed may take to its next safe point; then it is cut off, which loses no document."""
+
+
+class IngestService:
+    """Writes the index. Reads only files that lie in a corpus's roots."""
+
+    def __init__(
+        self,
+        store: ChunkStore,
+        embedder: Embedder,
+        settings: IngestSettings,
+        state: Path,
+        *,
+        corpora: Sequence[CorpusSettings] = (),
+        chunk_text: ChunkFunction = chunk_text,
+        lexical_vector: LexicalFunction = document_vector,
+        embed_seconds: float = 600.0,
+    ) -> None:
+        """Opens nothing yet.
+
+        Args:
+            store: Where chunks go.
+            embedder: Makes header and body vectors.
+            settings: Limits.
+            state: The state folder, for the manifest and the embedding cache; never indexed itself.
+            corpora: The corpora whose files ``locate`` and ``read_text`` find.
+            chunk_text: Cuts a text into spans.
+            lexical_vector: Makes a chunk's lexical vector.
+            embed_seconds: How long one call of the embedder may take.
+        """
+        self.identity = IndexIdentity(embedder.identity, f"{CHUNKER_VERSION};max_chars={settings.max_chunk_chars}")
+        """What every collection is built with."""
+        self._parts = Parts(store, embedder, settings, state, chunk_text, lexical_vector, self.identity, embed_seconds)
+        self._sources = SourceFiles(corpora, settings)
+        self._busy: set[str] = set()
+
+    def locate(self, corpus: str, path: str) -> Path | None:
+        """The file on this machine that a path in the index stands for; None where it is not there."""
+        return self._sources.locate(corpus, path)
+
+    def read_text(self, corpus: str, path: str) -> str | None:
+        """The file's text as it would be indexed now: decoded, secrets replaced; None where it would be left out."""
+        return self._sources.read_text(corpus, path)
+
+    async def run(
+        self,
+        actor: Actor,
+        corpus: CorpusSettings,
+        *,
+        path: Path | None = None,
+        rebuild: bool = False,
+        bodies: bool = True,
+        allow_broad: bool = False,
+    ) -> AsyncGenerator[IngestEvent, None]:
+        """Bring the index up to date with a corpus's files; progress at least every half second, the report last.
+
+        Closing the iterator stops the run where the next one goes on.
+
+        Args:
+            actor: Who asks; needs the permission ``ingest``.
+            corpus: What to index.
+            path: A folder or file in it: the run covers that alone, and leaves everything else as it is.
+            rebuild: Drop what is there and build it anew, also for another embedder.
+            bodies: Whether to fill body vectors too, the slow part.
+            allow_broad: Whether a home folder, or ``/``, is really meant.
+
+        Yields:
+            IngestProgress, and one IngestReport at the end.
+
+        Raises:
+            PermissionDeniedError: The actor may not index.
+            IngestRunningError: Another run over this corpus is under way.
+            RootError: A root is missing, no folder or too broad, or ``path`` lies outside.
+            IndexMismatchError: The collection was built with another embedder or chunker.
+            StoreError: The store failed.
+            StateError: The manifest cannot be used.
+        """
+        scope = IngestScope(actor, corpus.name)
+        options = Options(path, rebuild, bodies, allow_broad)
+        async with aclosing(self._watched(scope, lambda work: work.ingest(corpus, options))) as events:
+            async for event in events:
+                yield event
+
+    async def fill(self, actor: Actor, corpus_name: str) -> AsyncGenerator[IngestEvent, None]:
+        """Embed what is stored without vectors: headers, then bodies, newest files first. Events as of ``run``."""
+        scope = IngestScope(actor, corpus_name)
+        async with aclosing(self._watched(scope, lambda work: work.fill())) as events:
+            async for event in events:
+                yield event
+
+    async def apply_grants(self, actor: Actor, corpus: CorpusSettings) -> int:
+        """Give every document in the store the readers that the grants say, and no file is looked at.
+
+        Returns how many had others. Raises as ``run`` does.
+        """
+        scope = IngestScope(actor, corpus.name)
+        grants = Grants(corpus)
+        with self._claim(corpus.name):
+            async with CorpusIndex(self._parts, scope) as index:
+                await index.load()
+                return await index.set_readers({row.path: grants.readers(row.path) for row in index.indexed()})
+
+    async def plan(
+        self, actor: Actor, corpus: CorpusSettings, *, path: Path | None = None, allow_broad: bool = False
+    ) -> IngestPlan:
+        """What a run would do: read and chunk everything, write nothing. Raises PermissionDeniedError, RootError."""
+        IngestScope(actor, corpus.name)
+        return await asyncio.to_thread(make_plan, self._parts, corpus, path, allow_broad=allow_broad)
+
+    async def _watched(
+        self, scope: IngestScope, job: Callable[[IngestRun], Awaitable[IngestReport]]
+    ) -> AsyncGenerator[IngestEvent, None]:
+        """Do the work in a task of its own, so that progress comes however long one step takes."""
+        progress, stop = Progress(), asyncio.Event()
+        with self._claim(scope.corpus):
+            work = asyncio.ensure_future(job(IngestRun(self._parts, scope, progress, stop)))
+            work.add_done_callback(lambda _: progress.end())
+            try:
+                while (event := await progress.news()) is not None:
+                    yield event
+                yield await work
+            finally:
+                stop.set()
+                await _wind_down(work)
+
+    def _claim(self, corpus: str) -> _Claim:
+        return _Claim(self._busy, corpus)
+
+
+class _Claim:
+    """The right to write a corpus in this process. Between processes the store's own lock holds."""
+
+    def __init__(self, busy: set[str], corpus: str) -> None:
+        self._busy = busy
+        self._corpus = corpus
+
+    def __enter__(self) -> None:
+        if self._corpus in self._busy:
+            raise IngestRunningError(
+                f"Another run over the corpus {self._corpus!r} is under way.", hint="Wait for its end and ask again."
+            )
+        self._busy.add(self._corpus)
+
+    def __exit__(self, *_: object) -> None:
+        self._busy.discard(self._corpus)
+
+
+async def _wind_down(work: asyncio.Future[IngestReport]) -> None:
+    """Let the work reach a safe point; cut it off where that takes too long."""
+    for cut_off in (False, True):
+        if cut_off:
+            work.cancel()
+        await asyncio.wait({work}, timeout=STOP_SECONDS)
+        if work.done():
+            break
+    if work.done() and not work.cancelled():
+        work.exception()  # it was raised to the watcher, or nobody watches any more

@@ -1,0 +1,87 @@
+"""The dry run: what would be indexed and left out, and what it would take. Writes nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ragpilot.config import CorpusSettings
+from ragpilot.ingest.grants import Grants
+from ragpilot.ingest.parts import Parts
+from ragpilot.ingest.prepare import Preparer
+from ragpilot.ingest.roots import resolve_roots, scopes
+from ragpilot.ingest.scan import scan
+from ragpilot.types import LeftOut
+
+HEADERS_PER_SECOND, BODIES_PER_SECOND = 450.0, 60.0
+"""What the embedded default reaches on two cores; a service may be faster or slower."""
+_CHUNK_BYTES = 2_500
+"""Text, payload and lexical vector of a chunk in the store, about."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestPlan:
+    """What a first run over these files would do."""
+
+    corpus: str
+    documents: int
+    chunks: int
+    bytes: int
+    """Of the documents that would be indexed."""
+    documents_by_type: Mapping[str, int]
+    chunks_by_type: Mapping[str, int]
+    left_out: tuple[LeftOut, ...]
+    failed: tuple[LeftOut, ...]
+    redacted: tuple[LeftOut, ...]
+    """Files that hold what looks like a secret; ``reason`` names the kinds."""
+    seconds_to_searchable: float
+    """Until every header vector is in, about."""
+    seconds: float
+    """Until every body vector is in, about."""
+    disk_bytes: int
+    """What the index would take, about."""
+    warnings: tuple[str, ...] = ()
+
+
+def make_plan(parts: Parts, corpus: CorpusSettings, path: Path | None, *, allow_broad: bool = False) -> IngestPlan:
+    """Walk, read and chunk as a first run would. Blocking; raises RootError."""
+    roots = resolve_roots(corpus, allow_broad=allow_broad)
+    grants = Grants(corpus)
+    preparer = Preparer(corpus.name, parts.settings, parts.chunk_text, parts.lexical_vector)
+    found = scan(scopes(roots, path), roots, {}, grants, rules=preparer.rules, state=parts.state)
+    documents: Counter[str] = Counter()
+    chunks: Counter[str] = Counter()
+    left_out, failed, redacted = list(found.left_out), list(found.failed), []
+    size = 0
+    for task in found.tasks:
+        prepared = preparer.prepare(task)
+        row = prepared.row
+        if row is None:
+            failed += [prepared.failure] if prepared.failure else []
+        elif not row.indexed:
+            left_out.append(LeftOut(row.path, row.outcome, row.detail))
+        else:
+            documents[row.source_type] += 1
+            chunks[row.source_type] += row.chunks
+            size += row.size
+            if row.redacted:
+                redacted.append(LeftOut(row.path, ", ".join(row.redacted)))
+    total = chunks.total()
+    searchable = total / HEADERS_PER_SECOND
+    return IngestPlan(
+        corpus=corpus.name,
+        documents=documents.total(),
+        chunks=total,
+        bytes=size,
+        documents_by_type=dict(documents.most_common()),
+        chunks_by_type=dict(chunks.most_common()),
+        left_out=tuple(sorted(left_out, key=lambda item: (item.path, item.reason))),
+        failed=tuple(failed),
+        redacted=tuple(redacted),
+        seconds_to_searchable=searchable,
+        seconds=searchable + total / BODIES_PER_SECOND,
+        disk_bytes=total * (2 * 4 * parts.identity.embedder.dimensions + _CHUNK_BYTES),
+        warnings=(*grants.problems, *found.notes),
+    )

@@ -1,0 +1,223 @@
+"""One run over one corpus: scan, lexical vectors, removals, header vectors, body vectors; then the report."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from ragpilot.config import CorpusSettings
+from ragpilot.errors import IngestError
+from ragpilot.ingest.embed import TextEmbedder
+from ragpilot.ingest.embedding_cache import EmbeddingCache
+from ragpilot.ingest.fill import Failures, VectorFill
+from ragpilot.ingest.grants import Grants
+from ragpilot.ingest.index import CorpusIndex
+from ragpilot.ingest.parts import Parts
+from ragpilot.ingest.prepare import Prepared, Preparer, Task
+from ragpilot.ingest.progress import Progress
+from ragpilot.ingest.reasons import Reason
+from ragpilot.ingest.roots import Scope, resolve_roots, scopes
+from ragpilot.ingest.scan import Scan, covers, scan, summary
+from ragpilot.types import IngestReport, IngestScope, LeftOut
+
+_REDACTED_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a caller may choose."""
+
+    path: Path | None = None
+    rebuild: bool = False
+    bodies: bool = True
+    allow_broad: bool = False
+
+
+@dataclass(slots=True)
+class _Counts:
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    left_out: list[LeftOut] = field(default_factory=list)
+    failed: list[LeftOut] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+class IngestRun:
+    """The work of one run. It stops between two batches once ``stop`` is set; what is done by then stands."""
+
+    def __init__(self, parts: Parts, scope: IngestScope, progress: Progress, stop: asyncio.Event) -> None:
+        self._parts = parts
+        self._scope = scope
+        self._progress = progress
+        self._stop = stop
+        self._started = time.monotonic()
+        self._counts = _Counts()
+        self._failures = Failures()
+        self._embedded = 0
+
+    async def ingest(self, corpus: CorpusSettings, options: Options) -> IngestReport:
+        """Bring the index up to date with the corpus's files. Raises RootError, StoreError, IndexMismatchError."""
+        if options.rebuild and options.path is not None:
+            raise IngestError("A rebuild covers a whole corpus, not a part of it.", hint="Leave the path away.")
+        self._progress.begin("scan", 0)
+        roots = await asyncio.to_thread(resolve_roots, corpus, allow_broad=options.allow_broad)
+        covered = await asyncio.to_thread(scopes, roots, options.path)
+        grants = Grants(corpus)
+        preparer = Preparer(corpus.name, self._parts.settings, self._parts.chunk_text, self._parts.lexical_vector)
+        async with CorpusIndex(self._parts, self._scope) as index:
+            await index.load(fresh=options.rebuild)
+            found = await asyncio.to_thread(
+                scan, covered, roots, index.rows, grants, rules=preparer.rules, state=self._parts.state
+            )
+            if options.rebuild:
+                await index.drop()
+            self._begin(index, found, grants)
+            await index.set_readers({row.path: grants.readers(row.path) for row in index.indexed()})
+            await self._index(index, preparer, found)
+            searchable = time.monotonic() - self._started
+            await self._fill(index, bodies=options.bodies, use_cache=not options.rebuild)
+            if index.exists:
+                await index.finish(datetime.now(UTC))
+            return self._report(index, covered, searchable)
+
+    async def fill(self) -> IngestReport:
+        """Embed what is stored without vectors, and nothing else. Raises StoreError, IndexMismatchError."""
+        async with CorpusIndex(self._parts, self._scope) as index:
+            await index.load()
+            self._progress.chunks, self._progress.files = index.chunks, len(index.indexed())
+            self._counts.unchanged = len(index.indexed())
+            await self._fill(index, bodies=True, use_cache=True)
+            return self._report(index, (), 0.0)
+
+    # --- lexical vectors
+
+    def _begin(self, index: CorpusIndex, found: Scan, grants: Grants) -> None:
+        counts = self._counts
+        counts.unchanged = sum(row.indexed for row in found.unchanged)
+        counts.left_out += found.left_out
+        counts.left_out += [LeftOut(row.path, row.outcome, row.detail) for row in found.unchanged if not row.indexed]
+        counts.failed += found.failed
+        counts.warnings += [*grants.problems, *found.notes]
+        self._progress.files = counts.unchanged
+        self._progress.chunks = index.chunks
+        self._progress.begin("chunks", len(found.tasks))
+
+    async def _index(self, index: CorpusIndex, preparer: Preparer, found: Scan) -> None:
+        done = 0
+        async with aclosing(self._prepared(preparer, iter(found.tasks))) as batches:
+            async for batch in batches:
+                self._counts.failed += await index.write(batch)
+                for prepared in batch:
+                    self._count(prepared)
+                done += len(batch)
+                self._progress.files = self._counts.added + self._counts.changed + self._counts.unchanged
+                self._progress.chunks = index.chunks
+                self._progress.advance(done)
+        if not self._stop.is_set():
+            self._counts.removed += sum(row.indexed for row in found.gone)
+            await index.remove(found.gone)
+
+    async def _prepared(self, preparer: Preparer, tasks: Iterator[Task]) -> AsyncGenerator[list[Prepared], None]:
+        """Batches, each prepared in a thread while the store still writes the one before."""
+        coming = asyncio.create_task(asyncio.to_thread(preparer.batch, tasks))
+        try:
+            while not self._stop.is_set() and (batch := await coming):
+                coming = asyncio.create_task(asyncio.to_thread(preparer.batch, tasks))
+                yield batch
+        finally:
+            coming.cancel()
+
+    def _count(self, prepared: Prepared) -> None:
+        counts, row, known = self._counts, prepared.row, prepared.task.known
+        was_indexed = known is not None and known.indexed
+        if prepared.failure is not None:
+            counts.failed.append(prepared.failure)
+        elif row is None or not row.indexed:
+            counts.removed += was_indexed
+            if row is not None:
+                counts.left_out.append(LeftOut(row.path, row.outcome, row.detail))
+        elif prepared.same:
+            counts.unchanged += 1
+        elif was_indexed:
+            counts.changed += 1
+        else:
+            counts.added += 1
+
+    # --- dense vectors
+
+    async def _fill(self, index: CorpusIndex, *, bodies: bool, use_cache: bool) -> None:
+        if not index.exists or not index.chunks:
+            return
+        identity = self._parts.embedder.identity
+        cache = await asyncio.to_thread(EmbeddingCache, self._parts.state, identity)
+        embedder = TextEmbedder(self._parts.embedder, seconds=self._parts.embed_seconds)
+        try:
+            filling = VectorFill(
+                self._parts.store, embedder, cache, self._scope, self._progress, self._stop, index.agree
+            )
+            filling.use_cache, filling.failures = use_cache, self._failures
+            await filling.fill("header", await index.lacking("header"))
+            if bodies and not self._failures.stopped:
+                await filling.fill("body", await index.lacking("body"))
+        finally:
+            self._embedded = embedder.embedded
+            await asyncio.to_thread(_retire, cache)
+        if self._failures.stopped:
+            self._counts.warnings.append(
+                f"Embedding stopped: {self._failures.stopped} What lacks vectors is found by its words; "
+                "the next run goes on."
+            )
+
+    # --- the report
+
+    def _report(self, index: CorpusIndex, covered: Sequence[Scope], searchable: float) -> IngestReport:
+        counts = self._counts
+        failed = [*counts.failed, *self._failures.listed()]
+        rows = [row for row in index.indexed() if not covered or any(covers(scope, row.path) for scope in covered)]
+        redacted = [LeftOut(row.path, ", ".join(row.redacted)) for row in rows if row.redacted]
+        if redacted:
+            named = ", ".join(f"{item.path} ({item.reason})" for item in redacted[:_REDACTED_NAMED])
+            more = f" and {len(redacted) - _REDACTED_NAMED} more" if len(redacted) > _REDACTED_NAMED else ""
+            counts.warnings.append(f"Secrets were replaced in {len(redacted)} files: {named}{more}.")
+        outcome: Literal["complete", "partial", "nothing"] = "complete"
+        if failed or self._failures.stopped or self._stop.is_set():
+            outcome = "partial"
+        elif not rows and covered:
+            outcome = "nothing"
+            counts.warnings.append(_why_nothing(covered, counts.left_out))
+        return IngestReport(
+            corpus=self._scope.corpus,
+            outcome=outcome,
+            added=counts.added,
+            changed=counts.changed,
+            unchanged=counts.unchanged,
+            removed=counts.removed,
+            chunks=index.chunks,
+            embedded=self._embedded,
+            left_out=tuple(sorted(counts.left_out, key=lambda item: (item.path, item.reason))),
+            failed=tuple(failed),
+            seconds=time.monotonic() - self._started,
+            seconds_to_searchable=searchable,
+            warnings=tuple(counts.warnings),
+        )
+
+
+def _retire(cache: EmbeddingCache) -> None:
+    cache.trim()
+    cache.close()
+
+
+def _why_nothing(covered: Sequence[Scope], left_out: Sequence[LeftOut]) -> str:
+    where = ", ".join(str(scope.root.folder / scope.relative.decode("utf-8", "replace")) for scope in covered)
+    if not left_out:
+        return f"Nothing is indexed: {where} holds no files."
+    hint = " Look into .gitignore and .ragpilotignore." if any(i.reason == Reason.IGNORED for i in left_out) else ""
+    return f"Nothing is indexed: all there is in {where} was left out ({summary(left_out)}).{hint}"

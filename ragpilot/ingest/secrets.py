@@ -1,0 +1,180 @@
+"""Secrets in text: found by shape, by name, and by place; replaced before anything is embedded, stored or shown."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from ragpilot.ingest.secret_patterns import TOKEN_KINDS, TokenKind
+
+REDACTION_VERSION = "1"
+"""Changes when the same text is redacted otherwise, so that files are read again."""
+
+_KEY_BEGIN = re.compile(r"-----BEGIN ([A-Z0-9 ]{0,40})PRIVATE KEY(?: BLOCK)?-----")
+_KEY_END = "-----END "
+_KEY_MOST = 32_768
+_KEY_BODY = re.compile(r"(?:[\s\\nrt\"'+,|>#*/;.:-]{0,40}[A-Za-z0-9+/=]{32,200}){1,600}")
+_KEY_LETTERS = re.compile(r"[A-Za-z0-9+/]{24}")
+
+_URL_PASSWORD = re.compile(r"://[^\s/:@\"'<>{}]{0,100}:(?P<value>[^\s/@\"'<>{}]{1,200})@[A-Za-z0-9\[{$.-]")
+_PAIR_PASSWORD = re.compile(r"(?:password|pwd)\s{0,3}=\s{0,3}(?P<value>[^\s;\"']{4,100})(?=;|[\"'])", re.IGNORECASE)
+_CONNECTION = re.compile(r"(?:server|data source|host|user id|uid|database|initial catalog)\s{0,3}=", re.IGNORECASE)
+
+_NAME_ANCHORS = tuple(
+    "passw passphrase pwd secret token credential api access account private encryption signing auth client".split()
+)
+_NAMED_VALUE = re.compile(
+    r"(?:passw(?:or)?d|passphrase|pwd|secret|token|credentials?"
+    r"|(?:api|access|account|private|encryption|signing|auth|client)[_-]?key)"
+    r"(?P<rest>[A-Za-z0-9_]{0,24})(?:[\"']\]?\s{0,3},|[\"'\]]{0,3}\s{0,4}"
+    r"(?::\s{0,2}(?:str|string|&str)\s{0,3}=|:=|=>|->|[=:>])|[\"']\s{1,4}value\s{0,3}=)\s{0,4}"
+    r"(?:[bruf]{0,2}(?P<quote>[\"'`])(?P<quoted>[^\"'`\s]{8,500}+)(?P=quote)"
+    r"|(?P<bare>[A-Za-z0-9+/_=.~!@$%^&*-]{12,200}+)(?=[ \t]{0,20}(?:[#;]|$|</)))",
+    re.IGNORECASE | re.MULTILINE,
+)
+_NO_SECRET_SUFFIX = re.compile(
+    r".*(?:name|path|file|dir|url|uri|endpoint|type|kind|field|header|param|label|env|var|length|len|size|regex|pattern|format"
+    r"|prefix|suffix|ttl|expir\w*|timeout|count|limit|hint|placeholder|message|error|class|cls|id|ids|provider|policy|version)s?",
+    re.IGNORECASE,
+)
+_PLACEHOLDER = re.compile(
+    r".*(?:example|placeholder|changeme|change[-_]me|dummy|redacted|your[-_]|my[-_]?(?:secret|token|key|pass)|xxx"
+    r"|\*\*\*|\.\.\.|<|>|\$\{|\$\(|\{\{|%\(|%s|^\.{0,2}/|\[.*\]|\\\\|\{\w*\}|12345678|insert|todo|not[-_]a|fake[-_]?(?:token|secret|pass)).*"
+    r"|\$\w+|%\w+%"
+    r"|(?:pass(?:word|wd)?|pwd|secret|token|key|user(?:name)?|admin|root|guest|test|postgres|mysql|foo|bar|none|null|true|false)\d{0,3}",
+    re.IGNORECASE,
+)
+_HEX = re.compile(r"[0-9a-fA-F]{32,}")
+_WORDLIKE = re.compile(r"[a-z]+(?:[-_./:][a-z0-9]{1,12})*|[A-Z]+(?:[-_./:][A-Z0-9]{1,12})*")
+_ENTROPY_QUOTED, _ENTROPY_BARE = 3.0, 3.3
+
+
+def redact(text: str) -> tuple[str, tuple[str, ...]]:
+    """The text with every secret replaced by ``[redacted:<kind>]``, and the kinds found, sorted.
+
+    Lines stay where they are. Takes time linear in the text's length.
+    """
+    found = _free_of_overlaps(_find(text))
+    if not found:
+        return text, ()
+    pieces: list[str] = []
+    at = 0
+    for start, end, kind in found:
+        pieces += (text[at:start], f"[redacted:{kind}]", "\n" * text.count("\n", start, end))
+        at = end
+    pieces.append(text[at:])
+    return "".join(pieces), tuple(sorted({kind for _, _, kind in found}))
+
+
+def _find(text: str) -> Iterator[tuple[int, int, str]]:
+    lowered = _lowered(text)
+    yield from _private_keys(text)
+    for kind in TOKEN_KINDS:
+        for match in _matches(kind, lowered if kind.ignore_case else text, text):
+            yield *match.span("value" if "value" in kind.expression.groupindex else 0), kind.name
+    if "://" in text:
+        for match in _URL_PASSWORD.finditer(text):
+            if not _PLACEHOLDER.fullmatch(match["value"]):
+                yield *match.span("value"), "url-password"
+    yield from _connection_passwords(text, lowered)
+    yield from _named_values(text, lowered)
+
+
+def _lowered(text: str) -> str:
+    """The text in lower case, letter for letter: one letter of Unicode would become two."""
+    lowered = text.lower()
+    return lowered if len(lowered) == len(text) else text.replace("\u0130", "i").lower()
+
+
+def _places(text: str, anchors: Iterable[str]) -> Iterator[int]:
+    for anchor in anchors:
+        at = text.find(anchor)
+        while at >= 0:
+            yield at
+            at = text.find(anchor, at + len(anchor))
+
+
+def _matches(kind: TokenKind, searched: str, text: str) -> Iterator[re.Match[str]]:
+    for place in _places(searched, kind.anchors):
+        start = place - kind.lead
+        if start < 0 or (kind.standalone and _joined(text, start)):
+            continue
+        match = kind.expression.match(text, start)
+        if match is not None:
+            yield match
+
+
+def _joined(text: str, start: int) -> bool:
+    """Whether the character before ``start`` makes it the middle of a longer word."""
+    before = text[start - 1 : start] if start else ""
+    return before.isalnum() or before in ("_", "-")
+
+
+def _private_keys(text: str) -> Iterator[tuple[int, int, str]]:
+    """Whole blocks, and blocks whose end is missing; a begin line alone, as in code that looks for one, is no key."""
+    end = -1
+    for begin in _KEY_BEGIN.finditer(text):
+        start = begin.end()
+        if end < start:
+            end = text.find(_KEY_END, start)
+            end = len(text) if end < 0 else end
+        if end < min(len(text), start + _KEY_MOST) and _KEY_LETTERS.search(text, start, end):
+            line_end = text.find("-----", end + len(_KEY_END))
+            yield begin.start(), line_end + 5 if 0 < line_end < end + 80 else end, "private-key"
+        elif body := _KEY_BODY.match(text, start):
+            yield begin.start(), body.end(), "private-key"
+
+
+def _connection_passwords(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
+    """``Server=…;Password=…``: a pair counts only beside the others of a connection string."""
+    for place in _places(lowered, ("password", "pwd")):
+        match = None if _joined(text, place) else _PAIR_PASSWORD.match(text, place)
+        if match is None or _PLACEHOLDER.fullmatch(match["value"]):
+            continue
+        around = text[max(0, place - 300) : match.end() + 300]
+        if ";" in around and _CONNECTION.search(around):
+            yield *match.span("value"), "connection-password"
+
+
+def _named_values(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
+    """Values that look random, given to a name that says secret."""
+    for place in _places(lowered, _NAME_ANCHORS):
+        match = _NAMED_VALUE.match(text, place)
+        if match is None or _NO_SECRET_SUFFIX.fullmatch(match["rest"]) or match["rest"][:1].islower():
+            continue
+        if lowered.endswith("publickey", 0, place):  # the token of a signed .NET assembly, which is public
+            continue
+        group = "quoted" if match["quoted"] else "bare"
+        if _looks_random(match[group], quoted=group == "quoted"):
+            yield *match.span(group), "assigned-secret"
+
+
+def _looks_random(value: str, *, quoted: bool) -> bool:
+    if _PLACEHOLDER.fullmatch(value) or _WORDLIKE.fullmatch(value):
+        return False
+    digits = sum(map(str.isdigit, value))
+    letters = sum(map(str.isalpha, value))
+    if not digits or not letters:
+        return False
+    if _HEX.fullmatch(value):
+        return True
+    if not quoted and (digits < 2 or "." in value or value.islower() or value.isupper()):
+        return False
+    return _entropy(value) >= (_ENTROPY_QUOTED if quoted else _ENTROPY_BARE)
+
+
+def _entropy(value: str) -> float:
+    """Shannon's, in bits a character."""
+    total = len(value)
+    return -sum(count / total * math.log2(count / total) for count in Counter(value).values())
+
+
+def _free_of_overlaps(found: Iterator[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    """In order of place; of two that overlap, the one that begins first, then the longer one."""
+    kept: list[tuple[int, int, str]] = []
+    for start, end, kind in sorted(found, key=lambda item: (item[0], -item[1])):
+        if not kept or start >= kept[-1][1]:
+            kept.append((start, end, kind))
+    return kept

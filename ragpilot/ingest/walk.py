@@ -1,0 +1,268 @@
+# File names are bytes here, which pathlib does not know.
+# ruff: noqa: PTH110, PTH114, PTH118, PTH120
+"""A root folder to the files that may be indexed: what git would list, less ``.ragpilotignore``.
+
+In a repository git itself is asked; without git, or where it refuses, the same rules are applied here. Repositories
+inside the folder (submodules, clones) are walked by their own rules; a linked worktree is left out where the worktree
+it was made from is walked too, since it would say everything twice. Links are never followed: what they lead to
+inside the root is listed under its own name, and nothing outside the root is ours.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Set
+from dataclasses import dataclass, field
+
+from ragpilot.ingest.excludes import OwnRules, excluded_by_default
+from ragpilot.ingest.gitfiles import git_program, list_files
+from ragpilot.ingest.ignore import IgnoreFile, ignored, load
+from ragpilot.ingest.paths import shown_path
+from ragpilot.ingest.reasons import Reason
+from ragpilot.ingest.repository import (
+    Repository,
+    enclosing_repository,
+    exclude_files,
+    main_worktree,
+    repository_at,
+    tracked_paths,
+)
+from ragpilot.ingest.roots import Root
+from ragpilot.types import LeftOut
+
+_GIT_IGNORE_FILE = b".gitignore"
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """A regular file inside the root."""
+
+    path: str
+    """As the index shows it."""
+    file: bytes
+    """Absolute, as the system wants it."""
+    mtime_ns: int
+    size: int
+
+
+@dataclass(slots=True)
+class Listing:
+    """What a walk found."""
+
+    files: list[FileEntry] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+    unlisted: list[LeftOut] = field(default_factory=list)
+    """Folders that could not be looked into: what was indexed from there must not count as gone."""
+    notes: list[str] = field(default_factory=list)
+
+
+def walk(root: Root, *, scope: bytes = b"", skip: Set[bytes] = frozenset(), use_git: bool = True) -> Listing:
+    """List the files of ``root``, or of ``scope`` (relative to it), as a walk of the whole root would list them.
+
+    ``skip`` holds absolute folders that are passed over in silence. Never raises for anything that lies in the root.
+    """
+    return _Walk(root, scope, skip, use_git=use_git).run()
+
+
+class _Walk:
+    def __init__(self, root: Root, scope: bytes, skip: Set[bytes], *, use_git: bool) -> None:
+        self._root = os.fsencode(root.folder)
+        self._inside = self._root.rstrip(b"/") + b"/"
+        self._prefix = root.prefix
+        self._scope = scope
+        self._skip = skip
+        self._git = git_program(outside=self._root) if use_git else None
+        self._listing = Listing()
+        self._pending: list[tuple[bytes, Repository | None]] = []
+        self._real_folders: dict[bytes, bool] = {self._root: True}
+        self._seen: set[bytes] = set()
+        repository = enclosing_repository(self._root)
+        self._pending.append((self._root, repository))
+        start = repository.top if repository else self._root
+        self._rules = OwnRules(self._root, start, lambda folder: self._ignore(folder + b"/", ".ragpilotignore"))
+
+    def run(self) -> Listing:
+        while self._pending:
+            folder, repository = self._pending.pop()
+            if repository is None or not self._by_git(folder):
+                self._by_hand(folder, repository)
+        return self._listing
+
+    # --- by git
+
+    def _by_git(self, folder: bytes) -> bool:
+        listing = list_files(self._git, folder) if self._git else None
+        if listing is None:
+            return False
+        if listing.folder_ignored and folder == self._root:
+            self._note_ignored_root()
+            self._by_hand(folder, None)
+            return True
+        for name in listing.kept:
+            self._entry(os.path.join(folder, name.rstrip(b"/")))
+        for name in listing.ignored:
+            self._ignore(os.path.join(folder, name), "git")
+        return True
+
+    # --- by hand
+
+    def _by_hand(self, start: bytes, repository: Repository | None) -> None:
+        top = repository.top if repository else start
+        outer = tuple(
+            found for file in exclude_files(repository) if (found := load(top, file, follow=True)) is not None
+        )
+        tracked = self._tracked(repository, start)
+        above = _rules_above(start, top, outer)
+        if above is not None:
+            self._descend(start, (*above, *outer), in_repository=repository is not None)
+        elif not tracked:
+            self._note_ignored_root()
+            self._by_hand(start, None)
+        for path in tracked:
+            self._entry(path)
+
+    def _descend(self, start: bytes, rules: tuple[IgnoreFile, ...], *, in_repository: bool) -> None:
+        """Walk the folders under ``start``; every ignore file found there goes before ``rules``."""
+        stack = [(start, rules)]
+        while stack:
+            folder, known = stack.pop()
+            own = load(folder, os.path.join(folder, _GIT_IGNORE_FILE))
+            here = known if own is None else (own, *known)
+            for path, is_folder in self._scan(folder):
+                if ignored(here, path, folder=is_folder):
+                    self._ignore(path + b"/" if is_folder else path, "git")
+                elif not is_folder:
+                    self._entry(path)
+                elif repository_at(path) is not None:
+                    self._nested(path)
+                elif not in_repository and excluded_by_default(path):
+                    self._ignore(path + b"/", "default")
+                elif self._reaches(path) and not self._is_skipped(path) and not self._rules.folder_excluded(path):
+                    stack.append((path, here))
+
+    def _scan(self, folder: bytes) -> Iterator[tuple[bytes, bool]]:
+        try:
+            with os.scandir(folder) as entries:
+                found = sorted(
+                    (entry.path, entry.is_dir(follow_symlinks=False)) for entry in entries if entry.name != b".git"
+                )
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except PermissionError:
+            self._leave_out(folder + b"/", Reason.NO_PERMISSION)
+            return
+        except OSError as error:
+            detail = error.strerror or ""
+            self._listing.unlisted.append(LeftOut(self._shown(folder + b"/"), Reason.UNREADABLE, detail))
+            return
+        yield from found
+
+    def _tracked(self, repository: Repository | None, start: bytes) -> list[bytes]:
+        """What is in the index counts even where ignore rules match it."""
+        if repository is None:
+            return []
+        paths = (os.path.join(repository.top, path) for path in tracked_paths(repository))
+        return sorted(path for path in paths if path.startswith(start.rstrip(b"/") + b"/"))
+
+    # --- both
+
+    def _entry(self, path: bytes) -> None:
+        """Take a listed path in, if it is a regular file that really lies here."""
+        if path in self._seen or not self._reaches(path) or self._is_skipped(path):
+            return
+        self._seen.add(path)
+        folder = os.path.dirname(path)
+        if not self._is_real_folder(folder):
+            self._leave_out(path, Reason.SYMLINK, "a folder above it is a link")
+            return
+        try:
+            status = os.lstat(path)
+        except FileNotFoundError:  # in git's index, but deleted
+            return
+        except OSError as error:
+            self._leave_out(path, Reason.NO_PERMISSION, error.strerror or "")
+            return
+        if stat.S_ISDIR(status.st_mode):
+            self._nested(path)
+        elif not self._in_scope(path) or self._rules.folder_excluded(folder):
+            return
+        elif self._rules.file_excluded(path):
+            self._ignore(path, ".ragpilotignore")
+        elif stat.S_ISLNK(status.st_mode):
+            self._leave_out(path, Reason.SYMLINK, self._destination(path))
+        elif not stat.S_ISREG(status.st_mode):
+            self._leave_out(path, Reason.SPECIAL)
+        else:
+            self._listing.files.append(FileEntry(self._shown(path), path, status.st_mtime_ns, status.st_size))
+
+    def _nested(self, folder: bytes) -> None:
+        """A submodule or a clone inside the root: walked by its own rules."""
+        repository = repository_at(folder)
+        if repository is None or self._is_skipped(folder) or not self._reaches(folder):
+            return
+        if not self._is_real_folder(folder) or self._rules.folder_excluded(folder):
+            return
+        main = main_worktree(repository) if repository.linked else None
+        if main is not None and (_within(main, self._root) or _within(self._root, main)):
+            self._leave_out(folder + b"/", Reason.LINKED_WORKTREE)
+            return
+        self._pending.append((folder, repository))
+
+    def _is_skipped(self, path: bytes) -> bool:
+        return any(_within(path, skipped) for skipped in self._skip)
+
+    def _is_real_folder(self, folder: bytes) -> bool:
+        """Whether no part of the way from the root to ``folder`` is a link."""
+        known = self._real_folders.get(folder)
+        if known is None:
+            known = self._is_real_folder(os.path.dirname(folder)) and not os.path.islink(folder)
+            self._real_folders[folder] = known
+        return known
+
+    def _destination(self, link: bytes) -> str:
+        target = os.path.realpath(link)
+        if not os.path.exists(target):
+            return "leads nowhere"
+        return "leads inside the root" if _within(target, self._root) else "leads outside the root"
+
+    def _in_scope(self, path: bytes) -> bool:
+        return not self._scope or _within(path, self._inside + self._scope)
+
+    def _reaches(self, folder: bytes) -> bool:
+        """Whether something in scope may lie in ``folder``."""
+        return self._in_scope(folder) or _within(self._inside + self._scope, folder)
+
+    def _ignore(self, path: bytes, by: str) -> None:
+        self._leave_out(path, Reason.IGNORED, by)
+
+    def _leave_out(self, path: bytes, reason: Reason, detail: str = "") -> None:
+        if self._reaches(path.rstrip(b"/")):
+            self._listing.left_out.append(LeftOut(self._shown(path), reason, detail))
+
+    def _note_ignored_root(self) -> None:
+        self._listing.notes.append(
+            f"{shown_path(self._root)} is ignored by the repository around it; it was indexed as a folder of its own."
+        )
+
+    def _shown(self, path: bytes) -> str:
+        return self._prefix + shown_path(path[len(self._inside) :])
+
+
+def _rules_above(start: bytes, top: bytes, outer: tuple[IgnoreFile, ...]) -> tuple[IgnoreFile, ...] | None:
+    """The ignore files between a work tree's top and ``start``, nearest first; None where ``start`` is ignored."""
+    rules: tuple[IgnoreFile, ...] = ()
+    folder = top
+    for part in start[len(top) :].strip(b"/").split(b"/"):
+        if not part:
+            break
+        own = load(folder, os.path.join(folder, _GIT_IGNORE_FILE))
+        rules = rules if own is None else (own, *rules)
+        folder = os.path.join(folder, part)
+        if ignored((*rules, *outer), folder, folder=True):
+            return None
+    return rules
+
+
+def _within(path: bytes, folder: bytes) -> bool:
+    return path == folder or path.startswith(folder.rstrip(b"/") + b"/")

@@ -1,0 +1,537 @@
+"""The walk agrees with git, with git and without it, and never leaves its root."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragpilot.config import CorpusSettings
+from ragpilot.errors import RootError
+from ragpilot.ingest import gitfiles
+from ragpilot.ingest.ignore import parse
+from ragpilot.ingest.paths import raw_path, shown_path
+from ragpilot.ingest.reasons import Reason
+from ragpilot.ingest.roots import Root, commit_of, locate, nested_roots, resolve_roots, scopes
+from ragpilot.ingest.walk import Listing, walk
+
+needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+both_ways = pytest.mark.parametrize("use_git", [pytest.param(True, marks=needs_git), False], ids=["git", "by-hand"])
+
+
+def write(root: Path, files: dict[str, str]) -> Path:
+    for name, content in files.items():
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content, encoding="utf-8")
+    return root
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "protocol.file.allow=always"]
+    command = ["git", "-C", str(folder), *identity, *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, timeout=60)  # noqa: S603 - the tests' own commands
+    return done.stdout.decode("utf-8", "surrogateescape")
+
+
+def of_git(folder: Path) -> list[str]:
+    listed = git(folder, "ls-files", "-co", "--exclude-standard", "-z").split("\0")
+    return sorted({shown_path(os.fsencode(name)) for name in listed if name and not name.endswith("/")})
+
+
+def paths(listing: Listing) -> list[str]:
+    return sorted(entry.path for entry in listing.files)
+
+
+def reasons(listing: Listing) -> dict[str, str]:
+    return {item.path: item.reason for item in listing.left_out}
+
+
+TREES: dict[str, dict[str, str]] = {
+    "anchored": {
+        ".gitignore": "/Library/\nbuild/\n*.log\n/only-top\n",
+        "Library/a.py": "1",
+        "src/Library/b.py": "1",
+        "src/build/c.py": "1",
+        "build": "a file of that name is no folder",
+        "x.log": "1",
+        "only-top": "1",
+        "deep/only-top": "1",
+    },
+    "negated": {
+        ".gitignore": "**/vendor/\nd/\n!d/sub/*\n",
+        "a/.gitignore": "!vendor\n",
+        "a/vendor/f.txt": "1",
+        "b/vendor/g.txt": "1",
+        "d/sub/f.txt": "1",
+    },
+    "allow list": {
+        ".gitignore": "*\n!*/\n!*.c\n!.gitignore\n",
+        "src/a.c": "1",
+        "src/a.h": "1",
+        "b.c": "1",
+        "b.h": "1",
+    },
+    "escapes": {
+        ".gitignore": "\\#hash.txt\n\\!bang.txt\n# comment\ntrailing\\ \nspaces   \n\n!\n/\n",
+        "#hash.txt": "1",
+        "!bang.txt": "1",
+        "trailing ": "1",
+        "spaces": "1",
+        "# comment": "1",
+    },
+    "stars": {
+        ".gitignore": "a/**/z.txt\n**/deep/*.tmp\nfoo/**\n*.[oa]\n?.md\n[!x]y\nn[a-c]\n[[:digit:]]*\nbroken[\n",
+        "a/z.txt": "1",
+        "a/b/c/z.txt": "1",
+        "deep/1.tmp": "1",
+        "q/deep/2.tmp": "1",
+        "q/deep/r/3.tmp": "1",
+        "foo/x/y": "1",
+        "lib.o": "1",
+        "lib.a": "1",
+        "lib.so": "1",
+        "x.md": "1",
+        "xx.md": "1",
+        "xy": "1",
+        "zy": "1",
+        "nb": "1",
+        "nd": "1",
+        "9lives": "1",
+        "broken[": "1",
+    },
+    "other ignore files": {
+        ".prettierignore": "*\n!src/\n",
+        ".dockerignore": "*\n",
+        ".gitignore": "dist/\r\n",
+        "src/app.py": "1",
+        "dist/bundle.py": "1",
+    },
+    "marks": {".gitignore": "\ufeffhidden\n", "hidden": "1", "shown": "1"},
+    "odd names": {"a\nb.py": "1", "tab\t.py": "1", "back\\slash.py": "1", "\u202eevil.py": "1", "é.py": "1", "*": "1"},
+}
+
+
+@needs_git
+@pytest.mark.parametrize("name", TREES)
+def test_agrees_with_git(name: str, tmp_path: Path) -> None:
+    root = write(tmp_path / "tree", TREES[name])
+    git(root, "init", "-q")
+    assert paths(walk(Root(root))) == of_git(root)
+    assert paths(walk(Root(root), use_git=False)) == of_git(root)
+
+
+@needs_git
+@pytest.mark.parametrize("name", TREES)
+def test_the_same_rules_hold_outside_a_repository(name: str, tmp_path: Path) -> None:
+    outside = write(tmp_path / "outside", TREES[name])
+    inside = write(tmp_path / "inside", TREES[name])
+    git(inside, "init", "-q")
+    assert paths(walk(Root(outside))) == of_git(inside)
+
+
+@needs_git
+@pytest.mark.parametrize("seed", range(6))
+def test_random_rules_agree_with_git(seed: int, tmp_path: Path) -> None:
+    dice = random.Random(seed)  # noqa: S311 - no secret depends on it
+    names = ["a", "b", "ab", "a.c", "b.h", "vendor", "sub", "[x]", "x y", "é"]
+    pieces = ["a", "b", "*", "**", "/", "/", "?", "[ab]", "[!a]", ".c", "vendor", "sub", "\\[x]", "!", " "]
+    root = tmp_path / "tree"
+    for _ in range(120):
+        file = root.joinpath(*(dice.choice(names) for _ in range(dice.randint(1, 4))))
+        if not any(parent.is_file() for parent in file.parents) and not file.exists():
+            write(root, {str(file.relative_to(root)): "1"})
+    folders = [root, *(folder for folder in root.rglob("*") if folder.is_dir())]
+    for folder in dice.sample(folders, min(8, len(folders))):
+        lines = ["".join(dice.choice(pieces) for _ in range(dice.randint(1, 5))) for _ in range(4)]
+        write(folder, {".gitignore": "\n".join(lines) + "\n"})
+    git(root, "init", "-q")
+    tracked = dice.sample(sorted(file for file in root.rglob("*") if file.is_file() and ".git" not in file.parts), 5)
+    git(root, "add", "-f", *map(str, tracked))
+    expected = of_git(root)
+    assert paths(walk(Root(root))) == expected
+    assert paths(walk(Root(root), use_git=False)) == expected
+
+
+@needs_git
+@both_ways
+def test_tracked_files_count_though_ignored(use_git: bool, tmp_path: Path) -> None:
+    root = write(tmp_path / "tree", {".gitignore": "*.log\nout/\n", "kept.log": "1", "other.log": "1", "out/t.py": "1"})
+    git(root, "init", "-q")
+    git(root, "add", "-f", "kept.log", "out/t.py", ".gitignore")
+    (root / "deleted.py").touch()
+    git(root, "add", "deleted.py")
+    (root / "deleted.py").unlink()
+    assert paths(walk(Root(root), use_git=use_git)) == [".gitignore", "kept.log", "out/t.py"]
+
+
+@needs_git
+@pytest.mark.parametrize("version", ["2", "4"])
+def test_indexes_of_every_version_are_read(version: str, tmp_path: Path) -> None:
+    root = write(
+        tmp_path / "tree", {".gitignore": "*\n", "a/long/folder/name/one.py": "1", "a/long/folder/two.py": "1"}
+    )
+    git(root, "init", "-q")
+    git(root, "update-index", "--index-version", version)
+    git(root, "add", "-f", "a")
+    assert paths(walk(Root(root), use_git=False)) == of_git(root) != []
+
+
+@needs_git
+@both_ways
+def test_excludes_of_the_repository_and_the_user(
+    use_git: bool, tmp_path: Path, own_environment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = write(
+        tmp_path / "tree", {"scratch/a": "1", "x.swp": "1", "kept": "1", "y.bak": "1", ".gitignore": "!y.bak\n"}
+    )
+    git(root, "init", "-q")
+    write(root, {".git/info/exclude": "scratch/\n"})
+    write(
+        own_environment, {"mine": "*.swp\n*.bak\n", "config": '[user]\n\tname = x\n[core]\n\texcludesFile = "~/mine"\n'}
+    )
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(own_environment / "config"))
+    assert paths(walk(Root(root), use_git=use_git)) == [".gitignore", "kept", "y.bak"]
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    write(own_environment, {".config/git/ignore": "kept\n"})
+    assert paths(walk(Root(root), use_git=use_git)) == [".gitignore", "x.swp", "y.bak"]
+
+
+@needs_git
+@both_ways
+def test_a_linked_worktree_has_its_rules_and_is_not_listed_twice(use_git: bool, tmp_path: Path) -> None:
+    main = write(tmp_path / "work" / "main", {"m.py": "1", ".gitignore": ".agents/\n"})
+    git(main, "init", "-q")
+    git(main, "add", "-A")
+    git(main, "commit", "-qm", "one")
+    git(main, "worktree", "add", "-q", ".agents/one", "-b", "one")
+    git(main, "worktree", "add", "-q", "inner", "-b", "two")
+    git(main, "worktree", "add", "-q", "../beside", "-b", "three")
+    write(main, {".git/info/exclude": "scratch/\n"})
+    write(tmp_path / "work" / "beside", {"scratch/s.py": "1"})
+
+    listing = walk(Root(main), use_git=use_git)
+    assert paths(listing) == [".gitignore", "m.py"]
+    assert reasons(listing)["inner/"] == Reason.LINKED_WORKTREE
+    assert paths(walk(Root(tmp_path / "work" / "beside"), use_git=use_git)) == [".gitignore", "m.py"]
+    assert paths(walk(Root(main / ".agents" / "one"), use_git=use_git)) == [".gitignore", "m.py"]
+    above = walk(Root(tmp_path / "work"), use_git=use_git)
+    assert paths(above) == ["main/.gitignore", "main/m.py"]
+    assert reasons(above)["beside/"] == Reason.LINKED_WORKTREE
+
+
+@needs_git
+@both_ways
+def test_worktrees_of_a_bare_repository_are_all_there_is(use_git: bool, tmp_path: Path) -> None:
+    seed = write(tmp_path / "seed", {"m.py": "1"})
+    git(seed, "init", "-q")
+    git(seed, "add", "-A")
+    git(seed, "commit", "-qm", "one")
+    project = tmp_path / "project"
+    git(tmp_path, "clone", "-q", "--bare", str(seed), str(project / ".bare"))
+    git(project / ".bare", "worktree", "add", "-q", "../feature", "-b", "feature")
+    found = paths(walk(Root(project), use_git=use_git))
+    assert [path for path in found if not path.startswith(".bare/")] == ["feature/m.py"]
+
+
+@needs_git
+@both_ways
+def test_repositories_inside_are_walked_by_their_own_rules(use_git: bool, tmp_path: Path) -> None:
+    library = write(tmp_path / "library", {"lib.py": "1"})
+    git(library, "init", "-q")
+    git(library, "add", "-A")
+    git(library, "commit", "-qm", "one")
+    root = write(tmp_path / "root", {".gitignore": "hidden/\n*.tmp\n", "a.py": "1"})
+    git(root, "init", "-q")
+    git(root, "submodule", "add", "-q", str(library), "libs/library")
+    for name in ("clone", "hidden"):
+        write(root / name, {"c.py": "1", "c.tmp": "1", "ign": "1", ".gitignore": "ign\n"})
+        git(root / name, "init", "-q")
+    write(root, {"broken/.git": "gitdir: ../.git/modules/nowhere\n", "broken/s.py": "1"})
+
+    found = paths(walk(Root(root), use_git=use_git))
+    own = [path for path in of_git(root) if not (root / path).is_dir()]
+    assert sorted({*own, "clone/.gitignore", "clone/c.py", "clone/c.tmp", "libs/library/lib.py"}) == found
+
+
+@needs_git
+@both_ways
+def test_a_part_of_a_repository_keeps_the_rules_above_it(use_git: bool, tmp_path: Path) -> None:
+    top = write(
+        tmp_path / "top", {".gitignore": "gen/\n/sub/skip.py\n", "sub/gen/a": "1", "sub/skip.py": "1", "sub/b": "1"}
+    )
+    git(top, "init", "-q")
+    write(top, {".ragpilotignore": "*.secret\n/sub/quiet/\n", "sub/x.secret": "1", "sub/quiet/q": "1"})
+    assert paths(walk(Root(top / "sub"), use_git=use_git)) == ["b"]
+
+
+@needs_git
+@both_ways
+def test_a_root_that_the_repository_around_it_ignores_is_walked_and_said(use_git: bool, tmp_path: Path) -> None:
+    top = write(tmp_path / "top", {".gitignore": "notes/\n", "notes/a.md": "1", "notes/.gitignore": "*.tmp\n"})
+    write(top, {"notes/b.tmp": "1"})
+    git(top, "init", "-q")
+    listing = walk(Root(top / "notes"), use_git=use_git)
+    assert paths(listing) == [".gitignore", "a.md"]
+    assert "is ignored by the repository around it" in listing.notes[0]
+
+
+def test_own_ignore_files_hold_at_every_level(tmp_path: Path) -> None:
+    root = write(
+        tmp_path / "tree",
+        {
+            ".ragpilotignore": "docs/**\n!docs/keep.md\n/big/\n*.gen.py\n",
+            "docs/keep.md": "1",
+            "docs/drop.md": "1",
+            "big/a/b.py": "1",
+            "src/.ragpilotignore": "!ok.gen.py\n",
+            "src/ok.gen.py": "1",
+            "src/no.gen.py": "1",
+            "src/big/c.py": "1",
+        },
+    )
+    listing = walk(Root(root))
+    kept = [path for path in paths(listing) if not path.endswith("ignore")]
+    assert kept == ["docs/keep.md", "src/big/c.py", "src/ok.gen.py"]
+    assert reasons(listing)["big/"] == Reason.IGNORED
+
+
+def test_default_excludes_hold_outside_repositories(tmp_path: Path) -> None:
+    files = ["main.py", "node_modules/p/i.js", ".venv/x.py", "env/pyvenv.cfg", "env/x.py", "env2/x.py", "cache/x.py"]
+    root = write(tmp_path / "tree", dict.fromkeys(files, "1"))
+    write(root, {"cache/CACHEDIR.TAG": "Signature: 8a477f597d28d172789f06886806bc55", "p/__pycache__/m.pyc": "1"})
+    listing = walk(Root(root))
+    assert paths(listing) == ["env2/x.py", "main.py"]
+    assert reasons(listing) == dict.fromkeys(
+        [".venv/", "cache/", "env/", "node_modules/", "p/__pycache__/"], Reason.IGNORED
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+@both_ways
+@pytest.mark.parametrize("repository", [pytest.param(True, marks=needs_git), False], ids=["repository", "folder"])
+def test_links_and_special_files_are_left_out(use_git: bool, repository: bool, tmp_path: Path) -> None:
+    outside = write(tmp_path / "outside", {"secret.py": "OUTSIDE"})
+    root = write(tmp_path / "tree", {"a/real.py": "1", "b/other.py": "1"})
+    for link, target in {
+        "a/loop": "..",
+        "b/self": ".",
+        "z_root": "/",
+        "broken.py": "missing",
+        "outside.py": str(outside / "secret.py"),
+        "alias": "a",
+        "again.py": "a/real.py",
+    }.items():
+        (root / link).symlink_to(target)
+    os.mkfifo(root / "pipe.py")
+    if repository:
+        git(root, "init", "-q")
+    listing = walk(Root(root), use_git=use_git)
+    assert paths(listing) == ["a/real.py", "b/other.py"]
+    details = {item.path: item.detail for item in listing.left_out}
+    assert details["outside.py"] == details["z_root"] == "leads outside the root"
+    assert details["alias"] == details["again.py"] == details["a/loop"] == "leads inside the root"
+    assert details["broken.py"] == "leads nowhere"
+
+
+@needs_git
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+@both_ways
+def test_a_tracked_folder_that_became_a_link_leads_nowhere_out(use_git: bool, tmp_path: Path) -> None:
+    outside = write(tmp_path / "outside", {"x.py": "OUTSIDE"})
+    root = write(tmp_path / "tree", {"pkg/x.py": "1", "y.py": "1"})
+    git(root, "init", "-q")
+    git(root, "add", "-A")
+    shutil.rmtree(root / "pkg")
+    (root / "pkg").symlink_to(outside)
+    assert paths(walk(Root(root), use_git=use_git)) == ["y.py"]
+
+
+@needs_git
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell script is the bait")
+def test_a_hostile_configuration_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = write(tmp_path / "tree", {"a.py": "1"})
+    git(root, "init", "-q")
+    git(root, "add", "-A")
+    ran = tmp_path / "ran"
+    bait = write(tmp_path, {"bait.sh": f"#!/bin/sh\ntouch {ran}\n"}) / "bait.sh"
+    bait.chmod(0o755)
+    for key in ("core.fsmonitor", "core.sshCommand", "core.pager", "core.editor", "filter.x.clean", "diff.external"):
+        git(root, "config", key, str(bait))
+    write(root, {".gitattributes": "* filter=x\n", "b.py": "1"})
+    for hook in ("post-index-change", "post-checkout"):
+        shutil.copy(bait, root / ".git" / "hooks" / hook)
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("GIT_EXTERNAL_DIFF", str(bait))
+    assert paths(walk(Root(root))) == [".gitattributes", "a.py", "b.py"]
+    assert not ran.exists()
+
+
+@needs_git
+def test_git_that_refuses_is_replaced(tmp_path: Path) -> None:
+    root = write(tmp_path / "tree", {".gitignore": "*.log\n", "a.py": "1", "b.log": "1"})
+    git(root, "init", "-q")
+    write(root, {".git/config": "this is no configuration"})
+    assert gitfiles.list_files("git", os.fsencode(root)) is None
+    assert paths(walk(Root(root))) == [".gitignore", "a.py"]
+
+
+def test_a_git_that_lies_in_the_root_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = write(tmp_path / "tree", {"bin/git": "#!/bin/sh\n"}) / "bin" / "git"
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert gitfiles.git_program(outside=os.fsencode(tmp_path / "tree")) is None
+    assert gitfiles.git_program(outside=os.fsencode(tmp_path / "other")) == str(program)
+
+
+def test_sockets_and_unreadable_folders(tmp_path: Path) -> None:
+    root = write(tmp_path / "t", {"a.py": "1", "closed/b.py": "1"})
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(root / "s"))
+    (root / "closed").chmod(0)
+    try:
+        listing = walk(Root(root))
+    finally:
+        listener.close()
+        (root / "closed").chmod(0o755)
+    assert reasons(listing)["s"] == Reason.SPECIAL
+    if os.geteuid():
+        assert paths(listing) == ["a.py"]
+        assert reasons(listing)["closed/"] == Reason.NO_PERMISSION
+
+
+def test_a_scope_lists_what_the_whole_would(tmp_path: Path) -> None:
+    root = write(tmp_path / "t", {".gitignore": "/a/x\n", "a/x/1": "", "a/y/2": "", "a/yy/3": "", "b/4": ""})
+    whole = paths(walk(Root(root)))
+    assert paths(walk(Root(root), scope=b"a/y")) == ["a/y/2"]
+    assert paths(walk(Root(root), scope=b"a")) == [path for path in whole if path.startswith("a/")]
+    assert paths(walk(Root(root), scope=b"b/4")) == ["b/4"]
+    hidden = walk(Root(root), scope=b"a/x")
+    assert paths(hidden) == []
+    assert reasons(hidden) == {"a/x/": Reason.IGNORED}
+
+
+def test_skipped_folders_are_passed_over(tmp_path: Path) -> None:
+    root = write(tmp_path / "t", {"state/x": "", "a": ""})
+    assert paths(walk(Root(root), skip=frozenset({os.fsencode(root / "state")}))) == ["a"]
+
+
+# --- names
+
+
+def test_any_bytes_survive_and_the_file_is_found_again(tmp_path: Path) -> None:
+    names = [
+        b"plain.py",
+        b"caf\xc3\xa9",
+        b"latin\xe9.py",
+        b"new\nline",
+        b"esc\x1b[0m",
+        b"back\\slash",
+        b"\\xe9",
+        b"a\x7f",
+    ]
+    root = tmp_path / "t"
+    root.mkdir()
+    for name in names:
+        Path(os.path.join(os.fsencode(root), name).decode("utf-8", "surrogateescape")).write_bytes(name)  # noqa: PTH118
+    listing = walk(Root(root))
+    assert len({entry.path for entry in listing.files}) == len(names)
+    for entry in listing.files:
+        assert entry.path.isprintable()
+        found = locate((Root(root),), entry.path)
+        assert found is not None
+        assert found.read_bytes() == raw_path(entry.path)
+
+
+@given(st.binary(min_size=1, max_size=40).filter(lambda raw: b"\0" not in raw))
+def test_shown_paths_lead_back(raw: bytes) -> None:
+    shown = shown_path(raw)
+    assert raw_path(shown) == raw
+    assert shown.isprintable()
+    shown.encode("utf-8")
+
+
+# --- roots
+
+
+def test_roots_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = write(tmp_path, {"file": "1"}) / "file"
+    home = tmp_path / "users" / "me"
+    home.mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    for root, words in {
+        tmp_path / "none": "does not exist",
+        file: "is no folder",
+        home: "home folder",
+        home.parent: "home folder",
+        Path("/"): "home folder",
+    }.items():
+        with pytest.raises(RootError, match=words):
+            resolve_roots(CorpusSettings(roots=[str(root)]))
+    assert resolve_roots(CorpusSettings(roots=[str(home)]), allow_broad=True)[0].folder == home
+    (home / "project").mkdir()
+    assert resolve_roots(CorpusSettings(roots=[str(home / "project")]))[0].prefix == ""
+
+
+def test_several_roots_have_names_of_their_own(tmp_path: Path) -> None:
+    folders = [tmp_path / part for part in ("x/app", "y/app", "lib", "z/y/app", "x/app/inner")]
+    for folder in folders:
+        folder.mkdir(parents=True, exist_ok=True)
+    roots = resolve_roots(CorpusSettings(roots=[*map(str, folders), str(tmp_path / "x" / ".." / "lib")]))
+    assert [root.prefix for root in roots] == ["x-app/", "y-app/", "lib/", "y-app-2/", "inner/"]
+    assert nested_roots(roots[0], roots) == {os.fsencode(folders[4])}
+
+
+def test_scopes_lie_in_a_root(tmp_path: Path) -> None:
+    (tmp_path / "r" / "sub" / "inner").mkdir(parents=True)
+    outer, inner = Root(tmp_path / "r", "r/"), Root(tmp_path / "r" / "sub" / "inner", "inner/")
+    roots = (outer, inner)
+    assert [scope.shown for scope in scopes(roots, None)] == ["r", "inner"]
+    assert [scope.shown for scope in scopes(roots, tmp_path / "r" / "sub")] == ["r/sub", "inner"]
+    assert [scope.shown for scope in scopes(roots, tmp_path / "r" / "sub" / "inner" / "x.py")] == ["inner/x.py"]
+    with pytest.raises(RootError, match="outside"):
+        scopes(roots, tmp_path / "elsewhere")
+    with pytest.raises(RootError, match="outside"):
+        scopes(roots, tmp_path / "r" / ".." / "elsewhere")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+def test_a_path_of_the_index_never_leads_out(tmp_path: Path) -> None:
+    write(tmp_path, {"out/x": "1", "r/in": "1"})
+    (tmp_path / "r" / "link").symlink_to(tmp_path / "out")
+    (tmp_path / "r" / "file").symlink_to(tmp_path / "out" / "x")
+    roots = (Root(tmp_path / "r"),)
+    assert locate(roots, "in") == tmp_path / "r" / "in"
+    for path in ("link/x", "file", "../out/x", "", "none", "/etc/passwd", "in\\x00"):
+        assert locate(roots, path) is None
+
+
+@needs_git
+def test_the_commit_of_a_root(tmp_path: Path) -> None:
+    root = write(tmp_path / "t", {"sub/a": "1"})
+    assert commit_of(root) is None
+    git(root, "init", "-q")
+    assert commit_of(root) is None
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "one")
+    head = git(root, "rev-parse", "HEAD").strip()
+    assert commit_of(root / "sub") == head
+    git(root, "pack-refs", "--all")
+    assert commit_of(root) == head
+    git(root, "checkout", "-q", "--detach")
+    assert commit_of(root) == head
+
+
+def test_patterns_take_no_exponential_time() -> None:
+    file = parse(b"/r", b"*a*a*a*a*a*a*a*a*a*a*ab\n**/a/**/a/**/a/**/a/**/a/**/b\n")
+    assert file is not None
+    long = b"/r/" + b"/".join([b"a" * 250] * 3 + [b"a"] * 1500)
+    assert file.verdict(long, folder=False) is None
