@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Any, cast
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -209,7 +209,8 @@ class _Exchange:
             # Too late for a status. The response stays unfinished, which every client can tell from a whole one.
             return
         named = [(name.lower().encode(), value.encode()) for name, value in problem.headers]
-        await self.answer(problem.status, [(b"content-type", PROBLEM_TYPE.encode()), *named], problem.body(self.id))
+        with suppress(_ReaderStalledError):
+            await self.answer(problem.status, [(b"content-type", PROBLEM_TYPE.encode()), *named], problem.body(self.id))
 
     def _added(self, headers: RawHeaders) -> RawHeaders:
         names = {name.lower() for name, _ in headers}

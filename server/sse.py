@@ -182,7 +182,7 @@ class EventStream(Generic[E]):
             silence = f"The model was silent for {self._limits.idle:g} s"
             bounds.append((max(began, self._last) + self._limits.idle, silence, "idle"))
         elif not only_total:
-            silence = f"The model's first word did not come within {self._limits.first:g} s"
+            silence = f"The model's first token did not come within {self._limits.first:g} s"
             bounds.append((began + self._limits.first, silence, "first_token"))
         due, words, name = min(bounds)
         if asyncio.get_running_loop().time() >= due:

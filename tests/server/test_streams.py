@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import socket
 from collections.abc import AsyncGenerator, Callable
 from itertools import repeat
@@ -200,7 +201,7 @@ async def test_waiting_does_not_count_against_the_limits() -> None:
 @pytest.mark.parametrize("abort", [False, True], ids=["close", "reset"])
 @pytest.mark.parametrize("make", [gated, Late, lambda: Endless(["x" * 50])], ids=["silent", "not begun", "endless"])
 async def test_a_client_that_leaves_stops_the_generation(
-    make: Callable[[], ScriptedChatModel], abort: bool, accept: str
+    make: Callable[[], ScriptedChatModel], abort: bool, accept: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     model = make()
     async with running(await Stand(chat=model).app()) as server:
@@ -213,10 +214,13 @@ async def test_a_client_that_leaves_stops_the_generation(
             await connection.close()
         await nothing_open(server, model)
         assert (await server.call("GET", "/health")).status == 200
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 @pytest.mark.asyncio
-async def test_many_who_leave_while_they_wait_or_listen_leave_nothing_behind() -> None:
+async def test_many_who_leave_while_they_wait_or_listen_leave_nothing_behind(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     model = gated("a", "b")
     stand = Stand(chat=model, settings=server_settings(max_running=2, max_waiting=50))
     async with running(await stand.app()) as server:
@@ -229,6 +233,7 @@ async def test_many_who_leave_while_they_wait_or_listen_leave_nothing_behind() -
         last = await opened(server)
         release(model)
         assert events_of(await last.read_chunk())[0][0] == "token"
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 @pytest.mark.asyncio
@@ -250,7 +255,7 @@ async def test_a_reader_that_takes_nothing_does_not_hold_its_place() -> None:
 @pytest.mark.parametrize(
     ("make", "settings", "words"),
     [
-        (Late, {"first_token_seconds": QUICK}, "first word did not come within 0.05 s (chat.first_token_seconds)"),
+        (Late, {"first_token_seconds": QUICK}, "first token did not come within 0.05 s (chat.first_token_seconds)"),
         (gated, {"idle_seconds": QUICK}, "silent for 0.05 s (chat.idle_seconds)"),
         (gated, {"total_seconds": QUICK}, "longer than 0.05 s (chat.total_seconds)"),
         (lambda: Endless(["x"]), {"total_seconds": QUICK}, "longer than 0.05 s (chat.total_seconds)"),
