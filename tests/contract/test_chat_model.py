@@ -1,0 +1,128 @@
+"""What every ChatModel must do. A further model joins by one line in MODELS."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+
+import pytest
+import pytest_asyncio
+
+from ragpilot.adapters.extractive import ExtractiveModel
+from ragpilot.answering import _generator
+from ragpilot.ports import ChatModel
+from ragpilot.types import Prompt, Turn
+from tests.builders import block, chunk, hit
+from tests.fakes import ScriptedChatModel
+
+MODELS: dict[str, Callable[[], ChatModel]] = {
+    "scripted": lambda: ScriptedChatModel(["The ", "budget ", "is ", "enforced ", "in ", "`fill`", " [1]."]),
+    "extractive": ExtractiveModel,
+}
+
+pytestmark = pytest.mark.asyncio
+
+TEXT = "def fill(hits, budget):\n    '''Put hits in while the budget lasts.'''\n    return hits[:budget]"
+PROMPT = Prompt(
+    system="Use the context.",
+    blocks=(block(1, hit(chunk("src/prompting.py", TEXT, symbol="fill"))),),
+    question="Where is the budget enforced?",
+    turns=(Turn("user", "Hello"), Turn("assistant", "Ask me.")),
+    tokens=120,
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    make: Callable[[], ChatModel]
+    model: ChatModel
+
+
+@pytest_asyncio.fixture(params=MODELS)
+async def case(request: pytest.FixtureRequest) -> AsyncIterator[Case]:
+    make = MODELS[request.param]
+    model = make()
+    async with asyncio.timeout(30):
+        yield Case(make, model)
+    await model.aclose()
+
+
+async def answer(model: ChatModel, prompt: Prompt = PROMPT, *, max_tokens: int = 512) -> list[str]:
+    return [piece async for piece in model.stream(prompt, temperature=0.0, max_tokens=max_tokens)]
+
+
+async def test_an_answer_comes_in_pieces_of_text(case: Case) -> None:
+    pieces = await answer(case.model)
+    assert len(pieces) > 3
+    assert all(isinstance(piece, str) for piece in pieces)
+    assert "".join(pieces).strip()
+
+
+async def test_the_same_prompt_has_the_same_answer_without_temperature(case: Case) -> None:
+    assert "".join(await answer(case.model)) == "".join(await answer(case.model))
+
+
+async def test_answers_at_once_do_not_mix(case: Case) -> None:
+    alone = await answer(case.model)
+    assert await asyncio.gather(*(answer(case.model) for _ in range(4))) == [alone] * 4
+
+
+async def test_closing_the_iterator_ends_it_at_once(case: Case) -> None:
+    stream = _generator(case.model.stream(PROMPT, temperature=0.0, max_tokens=512))
+    assert await anext(stream)
+    await stream.aclose()
+    with pytest.raises(StopAsyncIteration):
+        await anext(stream)
+    assert await answer(case.model)
+
+
+async def test_cancelling_the_reader_ends_it(case: Case) -> None:
+    read: list[str] = []
+    first = asyncio.Event()
+
+    async def reader() -> None:
+        async with aclosing(_generator(case.model.stream(PROMPT, temperature=0.0, max_tokens=512))) as stream:
+            async for piece in stream:
+                read.append(piece)
+                first.set()
+                await asyncio.Event().wait()
+
+    task = asyncio.create_task(reader())
+    await first.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert len(read) == 1
+
+
+async def test_a_stream_that_nobody_reads_costs_nothing(case: Case) -> None:
+    await _generator(case.model.stream(PROMPT, temperature=0.0, max_tokens=512)).aclose()
+
+
+async def test_an_answer_stays_near_its_limit(case: Case) -> None:
+    assert len("".join(await answer(case.model, max_tokens=40))) < 400
+
+
+async def test_the_identity_is_stable_and_complete(case: Case) -> None:
+    identity = case.model.identity
+    assert identity.name
+    assert identity.provider
+    await answer(case.model)
+    assert case.model.identity == identity == case.make().identity
+    assert case.model.context_window >= 2048
+
+
+async def test_a_check_reports_and_never_raises(case: Case) -> None:
+    health = await case.model.check()
+    assert health.ok
+    assert health.detail
+    await case.model.aclose()
+    await case.model.check()
+
+
+async def test_closing_twice_is_harmless(case: Case) -> None:
+    await answer(case.model)
+    await case.model.aclose()
+    await case.model.aclose()
