@@ -13,6 +13,8 @@ from ragpilot.ingest.chunkers.data_schema import chunk_data_schema
 from ragpilot.ingest.chunkers.docs_text import chunk_docs_text
 from ragpilot.ingest.chunkers.lines import Lines
 from ragpilot.ingest.chunkers.markdown import chunk_markdown
+from ragpilot.ingest.chunkers.markup import chunk_markup
+from ragpilot.ingest.chunkers.single_file import chunk_single_file
 from ragpilot.ingest.chunkers.spans import Span
 from ragpilot.ingest.chunkers.style import chunk_style
 
@@ -48,14 +50,21 @@ def chunk_text_with_notes(
 ) -> tuple[list[Span], list[str]]:
     """The spans, and what a run should report: a grammar that failed, for which plain lines stand in."""
     lines = Lines(text)
+    try:
+        return _chunk(path, text, lines, source_type, max_chars), []
+    except GrammarError as error:
+        return chunk_lines(path, lines, max_chars), [f"{error}; cut at blank lines instead"]
+
+
+def _chunk(path: str, text: str, lines: Lines, source_type: str, max_chars: int) -> list[Span]:
     language = language_for(source_type, path, text)
     if language is not None:
-        try:
-            return chunk_code(path, text, lines, language, max_chars), []
-        except GrammarError as error:
-            return chunk_lines(path, lines, max_chars), [f"{error}; cut at blank lines instead"]
-    chunker = _CHUNKERS.get(source_type, chunk_lines)
-    return chunker(path, lines, max_chars), []
+        return chunk_code(path, text, lines, language, max_chars)
+    if source_type == "template":
+        if path.endswith((".vue", ".svelte")):
+            return chunk_single_file(path, lines, max_chars)
+        return chunk_markup(path, text, lines, max_chars)
+    return _CHUNKERS.get(source_type, chunk_lines)(path, lines, max_chars)
 
 
 def self_test() -> dict[str, str]:

@@ -18,6 +18,8 @@ _BLOCK = re.compile(r"^([A-Za-z_][\w.\-\"' \t]*?)[ \t]*(?:\([^()]*\)[ \t]*)?[{(]
 _ELEMENT = re.compile(r"^(?:  |    |\t)<([A-Za-z][\w:.-]*)")
 _NESTED_KEY = re.compile(r"^\s*[\"']?([\w./@$-]+)[\"']?[ \t]*:(?:[ \t]|$)")
 _MOST_KEYS = 4
+_FARTHEST_KEY = 400
+_LONGEST_KEY_ROW = 200
 _HASH = ("#",)
 
 
@@ -60,15 +62,15 @@ def _key_path(lines: Lines, part: Part, row: int) -> str:
     """The keys above a row by indentation, ``jobs.test.steps``; the part's name where there are none."""
     keys: list[str] = []
     indent = lines.indent(row) + 1
-    for above in range(row, part.start - 1, -1):
+    for above in range(row, max(part.start - 1, row - _FARTHEST_KEY), -1):
         if lines.blank(above) or lines.indent(above) >= indent:
             continue
-        if (match := _NESTED_KEY.match(lines.rows[above][:200])) is not None:
+        if (match := _NESTED_KEY.match(lines.rows[above][:_LONGEST_KEY_ROW])) is not None:
             keys.append(match.group(1))
             indent = lines.indent(above)
         if not indent:
             break
-    if not keys:
-        return part.name
     keys.reverse()
-    return ".".join(keys if keys[0] == part.name else [part.name, *keys][: _MOST_KEYS + 1]).strip(".")
+    if keys[:1] == [part.name]:
+        del keys[0]
+    return ".".join(filter(None, [part.name, *keys[-_MOST_KEYS:]]))

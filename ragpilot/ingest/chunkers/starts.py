@@ -11,6 +11,9 @@ from ragpilot.ingest.chunkers.parts import Part, fill
 _LONGEST_ROW = 400
 """Longer rows are data and begin nothing."""
 
+_DEEPEST = 16
+"""Columns of indentation that tell anything about structure."""
+
 NameOf = Callable[[re.Match[str]], str]
 
 
@@ -53,7 +56,7 @@ def indent_cost(lines: Lines) -> Cost:
         text = lines.rows[row].lstrip()
         closes = text.startswith(("}", "]", ")", "</"))
         blank_before = row > 0 and lines.blank(row - 1)
-        return min(lines.indent(row), 40) * 0.5 + (6.0 if closes else 0.0) - (0.4 if blank_before else 0.0)
+        return min(lines.indent(row), _DEEPEST) * 0.5 + (6.0 if closes else 0.0) - (0.4 if blank_before else 0.0)
 
     return cost
 
