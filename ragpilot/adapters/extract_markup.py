@@ -143,6 +143,8 @@ def shortened(text: str, width: int) -> str:
 
 def around(text: str, width: int, place: int) -> str:
     """About ``width`` characters of ``text`` with what stands at ``place`` among them, marked where it is cut."""
-    start = min(max(0, place - width // 3), max(0, len(text) - width))
+    start = max(0, place - width // 3)
+    if start + width > len(text):
+        start = max(0, len(text) - width + 1) if len(text) > width else 0
     head = CUT if start else ""
     return head + shortened(text[start:], width - len(head))
