@@ -173,10 +173,10 @@ class Backend:
                 async with aclosing(EventSource(response).aiter_sse()) as events:
                     async for event in events:
                         yield event
+        except SSEError as error:  # one of httpx's transport errors, although it is about the content's type
+            raise self._foreign() from error
         except httpx.RequestError as error:
             raise self._unreachable(error) from error
-        except SSEError as error:
-            raise self._foreign() from error
 
     def _decode(self, decode: Callable[..., _T], *given: Any) -> _T:
         try:

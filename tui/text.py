@@ -1,7 +1,7 @@
-"""Text on its way to the terminal: freed of what a terminal would obey, and cut to the cells there are.
+"""Text on its way into a widget: cleaned, literal, and cut to the cells there are.
 
-Documents, model output, paths and errors are other people's text. Whatever of it is shown goes through ``clean``
-or ``clean_line`` here; widgets take it with ``markup=False`` or as ``Content``, so that brackets stay brackets.
+Documents, model output, paths and errors are other people's text. Whatever of it is shown goes through ``clean`` or
+``clean_line``; widgets take it with ``markup=False`` or as ``Content``, so that brackets stay brackets.
 """
 
 from __future__ import annotations
@@ -11,43 +11,16 @@ from typing import Final
 from rich.cells import cell_len, split_graphemes
 from textual.content import Content
 
+from ragpilot.terminal_text import clean, clean_line
+
+__all__ = ["clean", "clean_line", "clean_lines", "count", "duration", "plain", "shorten_end", "shorten_start"]
+
 ELLIPSIS: Final = "…"
 
-_REMOVED: Final = dict.fromkeys(
-    (
-        *(code for code in range(0x20) if chr(code) not in "\n\t"),  # C0: escape sequences begin with one of these
-        *range(0x7F, 0xA0),  # delete, and C1: the eight-bit forms of CSI, OSC and their like
-        0x061C,  # marks and overrides that change the order in which text is shown
-        *(0x200E, 0x200F),
-        *range(0x202A, 0x202F),
-        *range(0x2066, 0x206A),
-        0xFEFF,
-        *range(0xFFF9, 0xFFFC),  # interlinear annotation: hides what stands between two marks
-        *range(0xE0000, 0xE0080),  # tags: a second, invisible alphabet
-    )
-)
-_LONE: Final = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
-_LINES: Final = {0x2028: "\n", 0x2029: "\n"}
-_TABLE: Final = {**_REMOVED, **_LONE, **_LINES}
 
-
-def clean(text: str) -> str:
-    r"""``text`` without anything that a terminal would obey or that no terminal can write.
-
-    C0 and C1 controls go, bidirectional overrides go, and with them every escape sequence (CSI, OSC 52, titles)
-    loses its beginning: what remains of it is shown as the plain letters it is made of. Removing single
-    characters, never sequences, makes the result of a stream the same whatever its pieces. Line breaks of all
-    kinds become ``\n``; a surrogate that stands alone becomes the replacement character.
-    """
-    if text.isascii() and text.isprintable():
-        return text
-    return text.replace("\r\n", "\n").replace("\r", "\n").translate(_TABLE)
-
-
-def clean_line(text: str) -> str:
-    """As ``clean``, on one line: breaks and tabs become single spaces."""
-    cleaned = clean(text)
-    return " ".join(cleaned.split()) if not cleaned.isprintable() else cleaned
+def clean_lines(text: str) -> list[str]:
+    """Cleaned text as lines, whichever breaks it was written with."""
+    return clean(text.replace("\r\n", "\n").replace("\r", "\n")).split("\n")
 
 
 def plain(text: str, style: str = "") -> Content:

@@ -29,7 +29,7 @@ from tui.widgets.conversation import Conversation
 from tui.widgets.exchange import Exchange, ExchangeState
 from tui.widgets.question import QuestionBox
 from tui.widgets.sources import SourcesPanel, place
-from tui.widgets.status import StatusBar
+from tui.widgets.status import EXTRACT, StatusBar
 
 _ANSWER = "answer"
 _WIDTHS: list[tuple[int, str]] = [(0, "-narrow"), (100, "-wide")]
@@ -180,7 +180,7 @@ class AskScreen(Screen[None]):
         if done.outcome is not Outcome.NOT_FOUND:
             self._memory.add(exchange.question, exchange.answer)
         if done.model is not None:
-            self.status.change(model="extract" if done.extract else done.model)
+            self.status.change(model=EXTRACT if done.extract else done.model)
         await self._finish(exchange.finish(done, self._clock() - self._began))
         await self.sources.show(exchange.sources)
 

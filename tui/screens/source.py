@@ -20,7 +20,7 @@ from ragpilot.types import Source, SourceText
 from tui import keys
 from tui.backend import Backend
 from tui.messages import SourceArrived, Trouble
-from tui.text import clean, clean_line, plain
+from tui.text import clean_line, clean_lines, plain
 from tui.widgets.refusal import Failure
 from tui.widgets.sources import place
 
@@ -92,9 +92,9 @@ def render_source(text: SourceText) -> tuple[Content, int]:
     Returns the content, and the index of the source's first line in it.
     """
     source = text.source
-    before = clean(text.before).split("\n") if text.first_line < source.start_line else []
-    after = clean(text.after).split("\n") if text.after else []
-    own = clean(text.text).rstrip("\n").split("\n")
+    before = clean_lines(text.before) if text.first_line < source.start_line else []
+    after = clean_lines(text.after) if text.after else []
+    own = clean_lines(text.text.rstrip("\r\n"))
     code = "\n".join([*before, *own, *after]).expandtabs(4)
     lines = highlight(code, language=_language(source.file_path)).split("\n", allow_blank=True)
     width = len(str(text.first_line + len(lines)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import ClassVar, Final
 
 from textual.containers import Vertical
@@ -30,7 +31,7 @@ class Answer(Vertical):
     """
 
     PACE: ClassVar[float] = 0.08
-    """Seconds between two drawings of a short answer."""
+    """Seconds between two drawings of a short answer; of a longer one it is more, since drawing takes longer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,14 +57,14 @@ class Answer(Vertical):
         self.text += text
         self._pending += text
         if self._timer is None:
-            self._timer = self.set_timer(self.PACE + len(self._rich) / 100_000, self._draw)
+            self._timer = self.set_timer(self.PACE * (1 + len(self._rich) / 4_000 + self._lines / 30), self._draw)
 
     async def settle(self) -> None:
         """The answer is whole, or will not go on: draw it once more from its full text."""
         if self._timer is not None:
             self._timer.stop()
         try:
-            await self._draw(last=True)
+            await self._draw()
         finally:
             await self._stop_stream()
         await self._markdown.update(self._rich)
@@ -83,16 +84,16 @@ class Answer(Vertical):
     async def _stop_stream(self) -> None:
         if self._stream is not None:
             stream, self._stream = self._stream, None
-            await stream.stop()
+            with suppress(Exception):  # a step of the drawing failed; the full drawing behind it shows everything
+                await stream.stop()
 
-    async def _draw(self, *, last: bool = False) -> None:
+    async def _draw(self) -> None:
         async with self._drawing:
-            await self._draw_pending(last)
+            await self._draw_pending()
 
-    async def _draw_pending(self, last: bool) -> None:
+    async def _draw_pending(self) -> None:
         self._timer = None
-        held = "\r" if self._pending.endswith("\r") and not last else ""  # the other half of a line break may follow
-        text, self._pending = clean(self._pending.removesuffix(held)), held
+        text, self._pending = clean(self._pending), ""
         rich, plain = self._divide(text)
         if rich:
             self._rich += rich

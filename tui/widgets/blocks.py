@@ -15,12 +15,13 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.containers import HorizontalGroup, VerticalGroup
 from textual.content import Content
 from textual.highlight import highlight
 from textual.widgets import Markdown, Static
 from textual.widgets import _markdown as blocks  # the classes that Markdown.BLOCKS names; they have no public home
 from textual.widgets.markdown import MarkdownBlock
+
+from tui.widgets.lists import BulletList, OrderedList
 
 CITATION_SCHEME: Final = "source:"
 _CITATION: Final = re.compile(r"\[(\d{1,3})\]")
@@ -100,61 +101,6 @@ def _cell(content: Content) -> Text:
     return text
 
 
-class GrowingList(blocks.MarkdownList):
-    """A list that keeps its finished items as it grows; only the last one is made anew."""
-
-    DEFAULT_CSS = """
-    GrowingList { margin: 0 0 1 0; }
-    GrowingList GrowingList { margin: 0; }
-    """
-
-    def rows(self) -> list[tuple[str, blocks.MarkdownListItem]]:
-        """Each item with its bullet."""
-        return [(item.bullet, item) for item in self._blocks if isinstance(item, blocks.MarkdownListItem)]
-
-    def compose(self) -> ComposeResult:
-        """A row an item: bullet, then what the item holds."""
-        for bullet, item in self.rows():
-            yield _row(bullet, item)
-        self._blocks.clear()
-
-    async def _update_from_block(self, block: MarkdownBlock) -> None:
-        if not isinstance(block, GrowingList) or type(block) is not type(self):
-            await super()._update_from_block(block)
-            return
-        there, now = list(self.children), block.rows()
-        kept = max(min(len(there), len(now)) - 1, 0)
-        for row, (bullet, _) in zip(there[:kept], now, strict=False):
-            row.query_one(blocks.MarkdownBullet).symbol = bullet  # numbers are set right to the widest
-        self._copy_context(block)
-        if there[kept:]:
-            await self.remove_children(there[kept:])
-        if now[kept:]:
-            await self.mount_all([_row(bullet, item) for bullet, item in now[kept:]])
-
-
-def _row(symbol: str, item: blocks.MarkdownListItem) -> HorizontalGroup:
-    bullet = blocks.MarkdownBullet()
-    bullet.symbol = symbol
-    return HorizontalGroup(bullet, VerticalGroup(*item._blocks))  # noqa: SLF001 - as the list's own class does
-
-
-class GrowingBulletList(GrowingList, blocks.MarkdownBulletList):
-    """A bullet list that grows item by item."""
-
-
-class GrowingOrderedList(GrowingList, blocks.MarkdownOrderedList):
-    """A numbered list that grows item by item."""
-
-    def rows(self) -> list[tuple[str, blocks.MarkdownListItem]]:
-        """Each item with its number, counted on from the first."""
-        items = [item for _, item in super().rows()]
-        first = int(items[0].bullet) if items and items[0].bullet.isdigit() else 1
-        numbers = [f"{number}. " for number in range(first, first + len(items))]
-        width = max(map(len, numbers), default=0) + 1
-        return [(number.rjust(width), item) for number, item in zip(numbers, items, strict=True)]
-
-
 class AnswerMarkdown(Markdown):
     """Markdown made of the blocks above. No link is ever opened: a citation is reported, all else is text."""
 
@@ -170,6 +116,6 @@ _BLOCKS: Final[dict[str, type[MarkdownBlock]]] = {
     "fence": CodeFence,
     "code_block": CodeFence,
     "table_open": PlainTable,
-    "bullet_list_open": GrowingBulletList,
-    "ordered_list_open": GrowingOrderedList,
+    "bullet_list_open": BulletList,
+    "ordered_list_open": OrderedList,
 }

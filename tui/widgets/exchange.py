@@ -18,7 +18,7 @@ from ragpilot.events import Done
 from ragpilot.types import Outcome, Source
 from tui.keys import Keymap
 from tui.messages import SourceOpened
-from tui.text import clean, clean_line, count, duration, plain
+from tui.text import clean_line, clean_lines, count, duration, plain
 from tui.widgets.answer import Answer
 from tui.widgets.blocks import cited_number
 from tui.widgets.refusal import Failure, NotFound
@@ -176,7 +176,7 @@ class Exchange(Vertical):
 
 def _abridged(question: str) -> Content:
     """A long paste is told by its first lines; the whole of it was asked."""
-    lines = clean(question).split("\n")
+    lines = clean_lines(question)
     if len(lines) <= _QUESTION_LINES:
         return plain("\n  ".join(lines), "bold")
     shown = plain("\n  ".join(lines[: _QUESTION_LINES - 1]), "bold")

@@ -13,7 +13,7 @@ from textual.widgets import TextArea
 
 from tui import keys
 from tui.memory import History
-from tui.text import clean
+from tui.text import clean_lines
 
 PLACEHOLDER: Final = "Ask about the code"
 
@@ -48,7 +48,7 @@ class QuestionBox(TextArea):
         """Insert pasted text whole: terminals send its line breaks as CR, and it may hold what a terminal obeys."""
         event.stop()
         event.prevent_default()
-        if result := self._replace_via_keyboard(clean(event.text), *self.selection):
+        if result := self._replace_via_keyboard("\n".join(clean_lines(event.text)), *self.selection):
             self.move_cursor(result.end_location)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -14,7 +14,8 @@ from tui.text import clean_line, count, duration, shorten_end
 
 _STAGES: Final = {"scan": "looking at files", "chunks": "reading files", "headers": "vectors", "bodies": "deep vectors"}
 _BAR: Final = 12
-_MODEL: Final = 28
+EXTRACT: Final = "extract"
+"""Stands for the model where none speaks."""
 _SEPARATOR: Final = "  "
 
 
@@ -81,10 +82,10 @@ def _middle(status: Status) -> list[Content]:
 
 def _model(status: Status) -> str:
     """The model as its last answer named it; before the first answer, as its health does."""
-    if status.model:
-        return clean_line(status.model)
     model = status.health.get("model")
-    return shorten_end(clean_line(model.detail), _MODEL) if model is not None and model.ok else ""
+    if status.model or model is None or not model.ok:
+        return clean_line(status.model)
+    return EXTRACT if model.detail.startswith(EXTRACT) else clean_line(model.detail)
 
 
 def _progress(progress: IngestProgress) -> list[Content]:
