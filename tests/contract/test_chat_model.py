@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -11,7 +11,6 @@ import pytest
 import pytest_asyncio
 
 from ragpilot.adapters.extractive import ExtractiveModel
-from ragpilot.answering import _generator
 from ragpilot.ports import ChatModel
 from ragpilot.types import Prompt, Turn
 from tests.builders import block, chunk, hit
@@ -49,6 +48,13 @@ async def case(request: pytest.FixtureRequest) -> AsyncIterator[Case]:
     await model.aclose()
 
 
+def opened(model: ChatModel) -> AsyncGenerator[str, None]:
+    """A stream that can be closed: the port asks for a generator."""
+    stream = model.stream(PROMPT, temperature=0.0, max_tokens=512)
+    assert isinstance(stream, AsyncGenerator)
+    return stream
+
+
 async def answer(model: ChatModel, prompt: Prompt = PROMPT, *, max_tokens: int = 512) -> list[str]:
     return [piece async for piece in model.stream(prompt, temperature=0.0, max_tokens=max_tokens)]
 
@@ -70,7 +76,7 @@ async def test_answers_at_once_do_not_mix(case: Case) -> None:
 
 
 async def test_closing_the_iterator_ends_it_at_once(case: Case) -> None:
-    stream = _generator(case.model.stream(PROMPT, temperature=0.0, max_tokens=512))
+    stream = opened(case.model)
     assert await anext(stream)
     await stream.aclose()
     with pytest.raises(StopAsyncIteration):
@@ -83,7 +89,7 @@ async def test_cancelling_the_reader_ends_it(case: Case) -> None:
     first = asyncio.Event()
 
     async def reader() -> None:
-        async with aclosing(_generator(case.model.stream(PROMPT, temperature=0.0, max_tokens=512))) as stream:
+        async with aclosing(opened(case.model)) as stream:
             async for piece in stream:
                 read.append(piece)
                 first.set()
@@ -98,7 +104,7 @@ async def test_cancelling_the_reader_ends_it(case: Case) -> None:
 
 
 async def test_a_stream_that_nobody_reads_costs_nothing(case: Case) -> None:
-    await _generator(case.model.stream(PROMPT, temperature=0.0, max_tokens=512)).aclose()
+    await opened(case.model).aclose()
 
 
 async def test_an_answer_stays_near_its_limit(case: Case) -> None:
