@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
 import warnings
@@ -35,6 +36,7 @@ _TRANSIENT_GRPC = {
     grpc.StatusCode.ABORTED,
 }
 LONGEST_PAUSE = 10.0
+CHECK_SECONDS = 3.0
 
 
 class MissingError(Exception):
@@ -76,7 +78,13 @@ class QdrantConnection:
         self._client = client
         self._version: str | None = None
 
-    async def call(self, work: Callable[[AsyncQdrantClient], Awaitable[_T]]) -> _T:
+    async def call(
+        self,
+        work: Callable[[AsyncQdrantClient], Awaitable[_T]],
+        *,
+        retries: int = RETRIES,
+        seconds: float | None = None,
+    ) -> _T:
         """The result of ``work`` with the client.
 
         Raises:
@@ -85,28 +93,29 @@ class QdrantConnection:
             StoreUnavailableError: It cannot be reached, is too old, refuses the key, or stays busy.
             StoreError: It refused the request or failed.
         """
-        for attempt in range(RETRIES + 1):
+        limit = min(seconds or self._seconds, self._seconds)
+        for attempt in range(retries + 1):
             try:
-                async with asyncio.timeout(self._seconds):
+                async with asyncio.timeout(limit):
                     client = self._open()
                     if self._version is None:
                         self._version = self._accepted((await client.info()).version)
                     return await work(client)
             except TimeoutError:
                 raise StoreUnavailableError(
-                    f"Qdrant at {self.url} gave no answer within {self._seconds:g} s.", hint="See the server's log."
+                    f"Qdrant at {self.url} gave no answer within {limit:g} s.", hint="See the server's log."
                 ) from None
             except (ApiException, QdrantException, grpc.RpcError, ValueError) as error:
                 again = _transient(error)
-                if again is None or attempt == RETRIES:
+                if again is None or attempt == retries:
                     raise self._translated(error) from error
                 logger.info("Qdrant is asked again after: %s", plain(str(error)))
                 await asyncio.sleep(min(max(again, self._pause * 2**attempt), LONGEST_PAUSE))
         raise AssertionError("unreachable")
 
     async def version(self) -> str:
-        """The server's version, asked for now. Raises as ``call``."""
-        return await self.call(_version_of)
+        """The server's version, asked for now and once. Raises as ``call``."""
+        return await self.call(_version_of, retries=0, seconds=CHECK_SECONDS)
 
     async def aclose(self) -> None:
         """Close the connection. Idempotent."""
@@ -163,12 +172,11 @@ class QdrantConnection:
         if isinstance(error, UnexpectedResponse):
             return self._refused(error)
         if isinstance(error, ResponseHandlingException):
-            if isinstance(error.source, ValidationError):
-                return StoreUnavailableError(
-                    f"What answers at {self.url} does not speak Qdrant's protocol as this client knows it.",
-                    hint="Check store.url in config.toml.",
-                )
-            return self._lost(error.source)
+            error = error.source
+        if isinstance(error, json.JSONDecodeError | ValidationError):
+            return self._foreign("its answer cannot be read")
+        if isinstance(error, httpx.HTTPError):
+            return self._lost(error)
         if isinstance(error, grpc.aio.AioRpcError):
             return self._refused_by_grpc(error)
         if isinstance(error, ResourceExhaustedResponse):
@@ -181,9 +189,9 @@ class QdrantConnection:
                 return ExistsError(words)
         return StoreError(f"Qdrant at {self.url} failed: {plain(str(error))}.")
 
-    def _lost(self, source: Exception) -> StoreError:
-        words = plain(str(source)) or type(source).__name__
-        if isinstance(source, httpx.ConnectError | httpx.ConnectTimeout):
+    def _lost(self, error: httpx.HTTPError) -> StoreError:
+        words = plain(str(error)) or type(error).__name__
+        if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
             return StoreUnavailableError(
                 f"Qdrant cannot be reached at {self.url}: {words}.",
                 hint="Start it, or set store.url in config.toml.",
@@ -203,10 +211,7 @@ class QdrantConnection:
         if status in TRANSIENT:
             return StoreUnavailableError(f"Qdrant at {self.url} is busy or not ready ({status}): {words}.")
         if status in {301, 302, 303, 307, 308, 404}:
-            return StoreUnavailableError(
-                f"What answers at {self.url} is no Qdrant: it answered with status {status}.",
-                hint="Check store.url in config.toml.",
-            )
+            return self._foreign(f"it answered with status {status}")
         return StoreError(f"Qdrant at {self.url} refused the request ({status}): {words}.")
 
     def _refused_by_grpc(self, error: grpc.aio.AioRpcError) -> Exception:
@@ -223,6 +228,12 @@ class QdrantConnection:
                 hint="Start it, or check store.url and store.grpc_port in config.toml.",
             )
         return StoreError(f"Qdrant at {self.url} refused the request ({code.name}): {words}.")
+
+    def _foreign(self, why: str) -> StoreUnavailableError:
+        return StoreUnavailableError(
+            f"What answers at {self.url} is no Qdrant, or of a version that this client does not know: {why}.",
+            hint="Check store.url in config.toml.",
+        )
 
     def _denied(self, words: str) -> StoreUnavailableError:
         return StoreUnavailableError(
