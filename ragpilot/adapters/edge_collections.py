@@ -23,7 +23,8 @@ _T = TypeVar("_T")
 
 _CORPUS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _REMEMBERED = 32
-LOCK_PATIENCE = 5.0
+"""Counts and facets kept in memory, of a collection."""
+LOCK_PATIENCE = 3.0
 """Seconds to wait for the last owner, which may still be flushing after its parent was killed."""
 
 
@@ -83,7 +84,7 @@ class Collections:
         self.failures: dict[str, str] = {}
         """Corpus -> why its collection could not be opened when it was last tried."""
         self._open: dict[str, Collection] = {}
-        self._lock = FileLock(root / "owner.lock", thread_local=False)
+        self._lock = FileLock(root / ".owner.lock", thread_local=False)
 
     @property
     def open_count(self) -> int:
@@ -169,7 +170,7 @@ class Collections:
         return self._folder(corpus) / "shard"
 
     def _take_lock(self) -> None:
-        holder = self.root / "owner.pid"
+        holder = self.root / ".owner.pid"
         if self._lock.is_locked:
             return
         try:

@@ -46,13 +46,17 @@ class OwnerProcess:
     def __init__(self, root: Path, limits: Limits) -> None:
         self._limits = limits
         self._printed = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process runs
-        self._process = subprocess.Popen(  # noqa: S603 - this interpreter, on a module of this package
-            [sys.executable, "-P", "-c", _BOOT, json.dumps(sys.path), str(root)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._printed,
-            start_new_session=True,
-        )
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - this interpreter, on a module of this package
+                [sys.executable, "-P", "-c", _BOOT, json.dumps(sys.path), str(root)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._printed,
+                start_new_session=True,
+            )
+        except OSError:
+            self._printed.close()
+            raise
         self._requests = cast("BinaryIO", self._process.stdin)
         self._replies = cast("BinaryIO", self._process.stdout)
         self._leaving: SimpleQueue[bytes | None] = SimpleQueue()

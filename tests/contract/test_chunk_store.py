@@ -710,8 +710,8 @@ async def test_all_is_there_after_closing_and_opening(adapter: str, scope: Inges
     items = [entry(scope, f"d{n % 5}", str(n), any_weights(rng)) for n in range(40)]
     for each in (store, model):
         await each.ensure(scope, IDENTITY)
-        for document in range(5):
-            await each.upsert(scope, f"d{document}", [i for i in items if i.chunk.document_id == f"d{document}"])
+        by_document = {f"d{n}": [i for i in items if i.chunk.document_id == f"d{n}"] for n in range(5)}
+        await asyncio.gather(*(each.upsert(scope, document, chunks) for document, chunks in by_document.items()))
     vectors = {item.chunk.id: any_vector(rng) for item in items}
     for each in (store, model):
         await each.set_vectors(scope, "header", vectors)
