@@ -7,13 +7,17 @@ from collections.abc import Callable, Mapping
 from ragpilot.ingest.chunkers.blank_lines import chunk_lines
 from ragpilot.ingest.chunkers.code.engine import chunk_code
 from ragpilot.ingest.chunkers.code.grammar import GrammarError
-from ragpilot.ingest.chunkers.code.languages import language_for
+from ragpilot.ingest.chunkers.code.languages import LANGUAGES, language_for
+from ragpilot.ingest.chunkers.code.selfcheck import problem
 from ragpilot.ingest.chunkers.config import chunk_config
 from ragpilot.ingest.chunkers.data_schema import chunk_data_schema
 from ragpilot.ingest.chunkers.docs_text import chunk_docs_text
+from ragpilot.ingest.chunkers.fallback import chunk_without_grammar
 from ragpilot.ingest.chunkers.lines import Lines
 from ragpilot.ingest.chunkers.markdown import chunk_markdown
-from ragpilot.ingest.chunkers.markup import chunk_markup
+from ragpilot.ingest.chunkers.markup import HTML, chunk_markup
+from ragpilot.ingest.chunkers.notebook import chunk_notebook
+from ragpilot.ingest.chunkers.openapi.chunk import chunk_api_spec
 from ragpilot.ingest.chunkers.single_file import chunk_single_file
 from ragpilot.ingest.chunkers.spans import Span
 from ragpilot.ingest.chunkers.style import chunk_style
@@ -48,12 +52,16 @@ def chunk_text(path: str, text: str, source_type: str, *, max_chars: int = 1000)
 def chunk_text_with_notes(
     path: str, text: str, source_type: str, *, max_chars: int = 1000
 ) -> tuple[list[Span], list[str]]:
-    """The spans, and what a run should report: a grammar that failed, for which plain lines stand in."""
+    """The spans, and what a run should report: why a text could not be read as what it is, and how it was cut."""
     lines = Lines(text)
+    if source_type == "api-spec":
+        return chunk_api_spec(path, text, lines, max_chars)
+    if source_type == "notebook":
+        return chunk_notebook(path, text, lines, max_chars)
     try:
         return _chunk(path, text, lines, source_type, max_chars), []
     except GrammarError as error:
-        return chunk_lines(path, lines, max_chars), [f"{error}; cut at blank lines instead"]
+        return chunk_without_grammar(path, lines, max_chars), [f"{error}; cut by the look of its lines"]
 
 
 def _chunk(path: str, text: str, lines: Lines, source_type: str, max_chars: int) -> list[Span]:
@@ -68,5 +76,6 @@ def _chunk(path: str, text: str, lines: Lines, source_type: str, max_chars: int)
 
 
 def self_test() -> dict[str, str]:
-    """Languages whose grammar does not work here, and why; their files are cut at blank lines."""
-    return {}
+    """Languages whose grammar does not work here, and why. Their files are cut by the look of their lines."""
+    found = {language.name: problem(language) for language in (*LANGUAGES, HTML)}
+    return {name: text for name, text in found.items() if text is not None}
