@@ -42,6 +42,7 @@ _MINIFIED_NAME = re.compile(r"[.-](?:min|bundle|chunk)\.(?:js|mjs|cjs|css)$")
 _LONG_LINE = 1000
 _MINIFIED_MEAN = 250
 _MINIFIED_SIZE = 2000
+_FEW_CHARACTERS = 8
 
 _DATA_SUFFIXES = frozenset(
     """
@@ -113,12 +114,17 @@ def _generated(text: str, source_type: str) -> Refusal | None:
 def _minified(text: str, source_type: str) -> Refusal | None:
     if source_type.startswith("docs") or len(text) < _MINIFIED_SIZE:
         return None
-    lines = [length for line in text.split("\n") if (length := len(line.strip()))]
-    total = sum(lines)
-    long = sum(length for length in lines if length > _LONG_LINE)
+    lines = [line for line in map(str.strip, text.split("\n")) if line]
+    total = sum(map(len, lines))
+    long = sum(len(line) for line in lines if len(line) > _LONG_LINE and not _is_rule(line))
     if total and total / len(lines) > _MINIFIED_MEAN and long > total / 2:
         return Refusal(Reason.DATA if source_type == "config" else Reason.MINIFIED)
     return None
+
+
+def _is_rule(line: str) -> bool:
+    """Whether a long line is a comment that separates parts of a file: ``# =====``."""
+    return _COMMENT.match(line) is not None and len(set(line)) < _FEW_CHARACTERS
 
 
 def _dump(name: str, text: str, source_type: str) -> Refusal | None:
