@@ -58,7 +58,7 @@ def serve(collections: Collections, requests: BinaryIO, replies: BinaryIO) -> No
 
 
 def answer(collections: Collections, batch: Sequence[Work]) -> list[Reply]:
-    """Do the batch in order, then put all its writes on disk at once: a flush costs the same for one and for thirty."""
+    """Do the batch in order, then put all its writes on disk at once: a flush costs the same for one and for fifty."""
     done = [_attempt(collections, *work) for work in batch]
     flushed, error = _attempt(collections, Collections.flush, (), {})
     return done if flushed else [(False, error)] * len(batch)

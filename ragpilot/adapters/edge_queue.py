@@ -23,7 +23,7 @@ from ragpilot.errors import StoreUnavailableError
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-_WRITES_TOGETHER = 32
+WRITES_TOGETHER = 64
 """Writes that share a flush; more would make the reads behind them wait."""
 
 
@@ -107,7 +107,7 @@ class CallQueue:
             self._changed.wait_for(lambda: self._waiting or self._closed)
             batch = [self._waiting.popleft()] if self._waiting else []
             while batch and batch[0].is_write and self._waiting and self._waiting[0].is_write:
-                if len(batch) == _WRITES_TOGETHER:
+                if len(batch) == WRITES_TOGETHER:
                     break
                 batch.append(self._waiting.popleft())
             return batch

@@ -19,7 +19,7 @@ import pytest_asyncio
 
 from ragpilot.adapters import edge_collections
 from ragpilot.adapters.edge_process import Limits
-from ragpilot.adapters.edge_queue import CallQueue
+from ragpilot.adapters.edge_queue import WRITES_TOGETHER, CallQueue
 from ragpilot.adapters.edge_store import EdgeStore
 from ragpilot.errors import StoreInUseError, StoreUnavailableError
 from ragpilot.types import EmbedderIdentity, IndexedChunk, IndexIdentity, IngestScope, StoreQuery
@@ -312,10 +312,10 @@ def test_writes_that_stand_together_go_together_and_order_is_kept(folder: Path) 
     queue = CallQueue(folder, Limits())
     queue._courier = object()  # type: ignore[assignment]  # takes nothing out of the queue
     work = edge_collections.Collections.flush
-    for kind in "wwwrrw" + "w" * 40:
+    for kind in "wwwrrw" + "w" * (WRITES_TOGETHER + 8):
         queue.read(work) if kind == "r" else queue.write(work)
     sizes = [len(queue._take()) for _ in range(5)]
-    assert sizes == [3, 1, 1, 32, 9]
+    assert sizes == [3, 1, 1, WRITES_TOGETHER, 9]
 
 
 @pytest.mark.asyncio
