@@ -76,7 +76,8 @@ class _Lines(_Quiet):
         if progress.stage == self._stage and now - self._told < LINE_SECONDS:
             return
         self._stage, self._told = progress.stage, now
-        note(f"{STAGES[progress.stage]}: {progress.done:,} of {progress.total:,}{_figures(progress)}")
+        counted = f": {progress.done:,} of {progress.total:,}{_figures(progress)}" if progress.total else " …"
+        note(f"{STAGES[progress.stage]}{counted}")
 
 
 class _Bar(_Quiet):

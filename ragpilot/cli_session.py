@@ -17,7 +17,6 @@ from ragpilot.errors import AuthenticationError
 from ragpilot.events import AnswerEvent
 from ragpilot.runtime import OwnerLock, Role, existing_token, find_server
 from ragpilot.types import Actor, AskRequest, CorpusInfo, Health, IndexStats, IngestProgress, IngestReport
-from server.search import retrieval_to_wire
 from tui.backend import Backend
 
 IngestEvent = IngestProgress | IngestReport
@@ -136,6 +135,9 @@ class StoreSession:
 
     async def search(self, question: str, *, k: int, corpus: str | None) -> dict[str, Any]:
         """See Session."""
+        # Here and not above: it brings the web framework along, which no other command needs.
+        from server.search import retrieval_to_wire
+
         name = resolve_corpus(self._application.settings, self._actor, corpus).name
         found = await self._application.retriever.search(self._actor, question, corpus=name, top_k=k)
         return retrieval_to_wire(found)

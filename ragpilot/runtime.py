@@ -34,6 +34,9 @@ TOKEN = "token"  # noqa: S105 - the name of a file, not a token
 
 IN_USE_HINT = "Wait until it ends; beside a running `ragpilot serve`, commands share the index."
 
+ANSWER_SECONDS = 6.0
+"""How long a server may take to say that it is there: its first check of health loads the embedder."""
+
 LOCK_SECONDS = 0.5
 """How long a free lock may seem taken: ``owner`` holds it for an instant to find out that it is free."""
 
@@ -223,7 +226,9 @@ async def _answers(address: str) -> bool:
     try:
         # The address is this machine's: no proxy of the environment, and no certificates to load.
         encrypted = address.startswith("https:")
-        async with httpx.AsyncClient(base_url=address, trust_env=False, verify=encrypted, timeout=2.0) as client:
+        async with httpx.AsyncClient(
+            base_url=address, trust_env=False, verify=encrypted, timeout=ANSWER_SECONDS
+        ) as client:
             response = await client.get("/health")
             body = response.json()
     except (httpx.HTTPError, httpx.InvalidURL, ValueError):
