@@ -37,6 +37,7 @@ class OpenAiChat:
         context_window: int = 8192,
         limits: StreamLimits | None = None,
         api_key: str | None = None,
+        vendor: str = "The OpenAI-compatible server",
     ) -> None:
         """Connects to nothing yet.
 
@@ -46,12 +47,13 @@ class OpenAiChat:
             context_window: Tokens that prompt and answer may take together; lowered to what the server says.
             limits: How long to wait for what.
             api_key: Sent as a bearer token.
+            vendor: What messages call the server.
 
         Raises:
             ConfigError: ``url`` is no address.
         """
         self.context_window = context_window
-        self._service = Service("The OpenAI-compatible server", openai_service.base_url(url), "chat")
+        self._service = Service(vendor, openai_service.base_url(url), "chat")
         self._model = model
         self._limits = limits or StreamLimits()
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}

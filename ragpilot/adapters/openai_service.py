@@ -103,7 +103,8 @@ async def resolve_model(service: Service, client: httpx.AsyncClient, model: str 
 
 async def context_length(service: Service, client: httpx.AsyncClient, listed: dict[str, Any]) -> int | None:
     """Tokens that the server gives one request, where it says so: vLLM in its list, llama.cpp among its properties."""
-    found = listed.get("max_model_len")
+    meta = listed.get("meta")
+    found = listed.get("max_model_len") or (meta.get("n_ctx") if isinstance(meta, dict) else None)
     if found is None and listed.get("owned_by") == "llamacpp":
         address = service.url.removesuffix("/v1") + "/props"
         try:
