@@ -11,7 +11,7 @@ from tui.keys import Keymap
 from tui.widgets.exchange import Exchange
 from tui.widgets.welcome import Welcome
 
-_KEPT: Final = 40
+_KEPT: Final = 20
 """Exchanges that stay on the screen; each costs time whenever the one being written is drawn."""
 
 

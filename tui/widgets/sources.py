@@ -20,6 +20,7 @@ from tui.text import clean_line, count, shorten_end, shorten_start
 
 _LEAST_NAME: Final = 8
 """Cells that a name beside a path must have to be worth showing."""
+_NARROW: Final = 32
 STALE: Final = "changed"
 """Said of a source whose file is no longer what was indexed."""
 
@@ -42,7 +43,7 @@ class SourceRow(ListItem):
         """What fits: of a path its end, of a name its beginning."""
         source, width = self.source, max(self.size.width, 12)
         number = f"[{self.number}]".rjust(4) + " "
-        mark = f" {STALE}" if source.stale else ""
+        mark = (f" {STALE}" if width >= _NARROW else " !") if source.stale else ""
         score = f" {source.score:.2f}"
         name = clean_line(source.symbol or source.title)
         one_line = self.size.height < 2
