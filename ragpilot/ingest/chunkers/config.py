@@ -65,9 +65,11 @@ def _key_path(lines: Lines, part: Part, row: int) -> str:
     for above in range(row, max(part.start - 1, row - _FARTHEST_KEY), -1):
         if lines.blank(above) or lines.indent(above) >= indent:
             continue
-        if (match := _NESTED_KEY.match(lines.rows[above][:_LONGEST_KEY_ROW])) is not None:
+        text = lines.rows[above][:_LONGEST_KEY_ROW]
+        if (match := _NESTED_KEY.match(text)) is not None:
             keys.append(match.group(1))
-            indent = lines.indent(above)
+        # The key of a list may stand at the indentation of its items.
+        indent = lines.indent(above) + text.lstrip().startswith("-")
         if not indent:
             break
     keys.reverse()

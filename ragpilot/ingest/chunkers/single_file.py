@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ragpilot.ingest.chunkers.code.engine import chunk_code
@@ -35,12 +35,14 @@ def chunk_single_file(path: str, lines: Lines, max_chars: int) -> list[Span]:
     """
     blocks = _blocks(lines)
     spans = [span for block in blocks for span in _block_spans(path, lines, block, max_chars)]
-    tags = {row for block in blocks for row in (block.start - 1, block.end + 1)}
-    inner = {row for block in blocks for row in range(block.start, block.end + 1)}
-    markup = _masked(lines, lambda row: row not in inner and row not in tags)
-    spans += chunk_markup(path, markup, Lines(markup), max_chars)
+    tags = [row for block in blocks for row in (block.start - 1, block.end + 1)]
+    for start, end in _between(lines, blocks):
+        markup = _masked(lines, start, end)
+        spans += chunk_markup(path, markup, Lines(markup), max_chars)
     spans.sort(key=lambda span: (span.start_line, span.end_line))
-    for row in sorted(row for row in tags if row < len(lines) and not lines.blank(row)):
+    for row in tags:
+        if row >= len(lines):
+            continue
         _place_tag(lines, row, spans, path, max_chars)
     return spans
 
@@ -60,8 +62,19 @@ def _blocks(lines: Lines) -> list[_Block]:
     return blocks
 
 
+def _between(lines: Lines, blocks: list[_Block]) -> Iterator[tuple[int, int]]:
+    """Rows before, between and after the blocks and their tags."""
+    position = 0
+    for block in blocks:
+        if block.start - 1 > position:
+            yield position, block.start - 2
+        position = block.end + 2
+    if position < len(lines):
+        yield position, len(lines) - 1
+
+
 def _block_spans(path: str, lines: Lines, block: _Block, max_chars: int) -> list[Span]:
-    text = _masked(lines, lambda row: block.start <= row <= block.end)
+    text = _masked(lines, block.start, block.end)
     if block.tag == "style":
         return chunk_style(path, Lines(text), max_chars)
     match = _LANGUAGE.search(block.attributes)
@@ -69,9 +82,9 @@ def _block_spans(path: str, lines: Lines, block: _Block, max_chars: int) -> list
     return chunk_code(path, text, Lines(text), language, max_chars)
 
 
-def _masked(lines: Lines, keep: Callable[[int], bool]) -> str:
-    """The text with all other rows empty, so that every row keeps its number."""
-    return "\n".join(text if keep(row) else "" for row, text in enumerate(lines.rows))
+def _masked(lines: Lines, start: int, end: int) -> str:
+    """The text with all rows but these empty, so that every row keeps its number."""
+    return "\n".join(text if start <= row <= end else "" for row, text in enumerate(lines.rows))
 
 
 def _place_tag(lines: Lines, row: int, spans: list[Span], path: str, max_chars: int) -> None:
@@ -88,5 +101,5 @@ def _place_tag(lines: Lines, row: int, spans: list[Span], path: str, max_chars: 
     if before is not None and lines.size(before.start_line - 1, row) <= max_chars:
         spans[at - 1] = replace(before, end_line=line, text=lines.text(before.start_line - 1, row))
         return
-    alone = _masked(lines, lambda other: other == row)
+    alone = _masked(lines, row, row)
     spans[at:at] = chunk_markup(path, alone, Lines(alone), max_chars)

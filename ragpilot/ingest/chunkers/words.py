@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import islice
 
 _IDENTIFIER = re.compile(r"[^\W_]\w*")
@@ -40,12 +41,13 @@ _NAMES = re.compile("OAuth|GraphQL|JavaScript|TypeScript|GitHub|GitLab|MySQL|Pos
 """Names whose inner capitals part no words."""
 
 
-def split_identifier(identifier: str) -> list[str]:
+@lru_cache(maxsize=1 << 14)
+def split_identifier(identifier: str) -> tuple[str, ...]:
     """Lower-case parts of a name: ``getHTTPResponse2`` gives get, http, response2."""
     identifier = _NAMES.sub(lambda match: match.group().capitalize(), identifier)
     if _MOSTLY_LOWER.match(identifier):  # URLs, IDs
-        return [identifier.lower()]
-    return [part.lower() for part in _PARTS.findall(identifier)]
+        return (identifier.lower(),)
+    return tuple(part.lower() for part in _PARTS.findall(identifier))
 
 
 def words_of(text: str) -> list[str]:
@@ -78,6 +80,7 @@ def new_words(text: str, known: Iterable[str], limit: int) -> list[str]:
     return found
 
 
+@lru_cache(maxsize=64)
 def path_phrase(path: str) -> str:
     """The last folders and the stem as words; names that every project has are left out.
 
