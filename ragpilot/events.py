@@ -125,6 +125,7 @@ def done_from_wire(data: Mapping[str, Any]) -> Done:
         data,
         outcome=Outcome(data["outcome"]),
         near_misses=tuple(_build(NearMiss, item) for item in data.get("nearMisses", ())),
+        receipt=tuple(data.get("receipt", ())),
         unsupported=tuple(data.get("unsupported", ())),
         warnings=tuple(data.get("warnings", ())),
     )
