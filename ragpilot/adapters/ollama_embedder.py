@@ -15,6 +15,7 @@ from ragpilot.adapters.embed_batches import BatchEmbedder, Refused, sendable
 from ragpilot.adapters.embedding_models import embedding_model
 from ragpilot.adapters.http import Service, fetch, new_client
 from ragpilot.adapters.ollama_host import ollama_url
+from ragpilot.adapters.ollama_service import OllamaModel
 from ragpilot.errors import EmbedderError, EmbedderUnavailableError, RagPilotError
 from ragpilot.types import EmbedderIdentity, GateCalibration, Health, Vector
 
@@ -40,6 +41,7 @@ class OllamaEmbedder:
         api_key: str | None = None,
         floor: float = 0.35,
         gate: GateCalibration | None = None,
+        remembered: EmbedderIdentity | None = None,
         pause: float = 0.5,
     ) -> None:
         """Connects to nothing yet.
@@ -52,6 +54,7 @@ class OllamaEmbedder:
             api_key: Sent as a bearer token, for servers behind a gateway.
             floor: The lowest cosine that means anything for this model.
             gate: Its calibrated gate, if it has one.
+            remembered: What it was when it was last reached; the first contact proves it or refuses.
             pause: Seconds before a failed connection is tried again.
 
         Raises:
@@ -68,9 +71,9 @@ class OllamaEmbedder:
         self._pause = pause
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._client: httpx.AsyncClient | None = None
-        self._identity: EmbedderIdentity | None = None
+        self._identity = remembered
         self._preparing = asyncio.Lock()
-        self._seen = 0.0
+        self._seen = -DIGEST_SECONDS
 
     @property
     def url(self) -> str:
@@ -92,7 +95,7 @@ class OllamaEmbedder:
         return self._identity
 
     async def prepare(self) -> None:
-        """Learn the identity from the server; at later calls, that it is still the same.
+        """Learn the identity from the server; at later calls, and with a remembered one, that it is still the same.
 
         Raises:
             EmbedderUnavailableError: The server cannot be reached or lacks the model.
@@ -107,23 +110,25 @@ class OllamaEmbedder:
                     f"The model {self._model} at {self.url} cannot embed.",
                     hint="Set embedder.model in config.toml to an embedding model, such as nomic-embed-text.",
                 )
-            revision = model.digest[:16]
-            if self._identity is None:
-                window = min(self._known.window, model.context_length or self._known.window)
-                self._identity = EmbedderIdentity(
-                    name=ollama_service.full_name(self._model).removesuffix(":latest"),
-                    dimensions=await self._dimensions(window),
-                    question_prefix=self._known.question_prefix,
-                    document_prefix=self._known.document_prefix,
-                    revision=revision,
-                    truncation=window,
-                )
-            elif revision != self._identity.revision:
+            found = await self._identified(model)
+            if self._identity not in {None, found}:
                 raise EmbedderError(
-                    f"Another model was pulled as {self._model} while RagPilot was running; vectors would not match.",
+                    f"Another model than before is {self._model} on {self.url} now; its vectors would not match.",
                     hint="Restart RagPilot and rebuild: ragpilot index --rebuild",
                 )
+            self._identity = found
             self._seen = time.monotonic()
+
+    async def _identified(self, model: OllamaModel) -> EmbedderIdentity:
+        window = min(self._known.window, model.context_length or self._known.window)
+        return EmbedderIdentity(
+            name=ollama_service.full_name(self._model).removesuffix(":latest"),
+            dimensions=self._identity.dimensions if self._identity else await self._dimensions(window),
+            question_prefix=self._known.question_prefix,
+            document_prefix=self._known.document_prefix,
+            revision=model.digest[:16],
+            truncation=window,
+        )
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """One vector a text, in order; float32, unit length. A text is cut where the model's window ends.
@@ -148,7 +153,7 @@ class OllamaEmbedder:
         """Whether the server answers and has the model; it need not be loaded. Never raises."""
         started = time.perf_counter()
         try:
-            self._seen = 0.0
+            self._seen = -DIGEST_SECONDS
             await self.prepare()
         except RagPilotError as error:
             return Health(ok=False, detail=str(error))

@@ -36,6 +36,7 @@ class OpenAiEmbedder:
         api_key: str | None = None,
         floor: float = 0.35,
         gate: GateCalibration | None = None,
+        remembered: EmbedderIdentity | None = None,
         pause: float = 0.5,
     ) -> None:
         """Connects to nothing yet.
@@ -47,6 +48,7 @@ class OpenAiEmbedder:
             api_key: Sent as a bearer token.
             floor: The lowest cosine that means anything for this model.
             gate: Its calibrated gate, if it has one.
+            remembered: What it was when it was last reached; the first contact proves it or refuses.
             pause: Seconds before a failed connection is tried again.
 
         Raises:
@@ -61,7 +63,8 @@ class OpenAiEmbedder:
         self._pause = pause
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._client: httpx.AsyncClient | None = None
-        self._identity: EmbedderIdentity | None = None
+        self._identity = remembered
+        self._proven = False
         self._preparing = asyncio.Lock()
 
     @property
@@ -91,18 +94,24 @@ class OpenAiEmbedder:
             EmbedderError: The server cannot embed.
         """
         async with self._preparing:
-            if self._identity is not None:
+            if self._proven:
                 return
             self._model, listed = await openai_service.resolve_model(self._service, self._open(), self._model)
             known = embedding_model(self._model)
             served = await openai_service.context_length(self._service, self._open(), listed)
-            self._identity = EmbedderIdentity(
+            found = EmbedderIdentity(
                 name=self._model,
                 dimensions=await self._dimensions(),
                 question_prefix=known.question_prefix,
                 document_prefix=known.document_prefix,
                 truncation=min(known.window, served or known.window),
             )
+            if self._identity not in {None, found}:
+                raise EmbedderError(
+                    f"The server at {self.url} embeds otherwise than before: {found.name}, {found.dimensions}-d.",
+                    hint="Restart RagPilot and rebuild: ragpilot index --rebuild",
+                )
+            self._identity, self._proven = found, True
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """One vector a text, in order; float32, unit length. A text that is too long is shortened until it fits.
