@@ -62,7 +62,7 @@ class IngestService:
         self._busy: set[str] = set()
 
     def locate(self, corpus: str, path: str) -> Path | None:
-        """The file on this machine that a path in the index stands for; None where it is not there."""
+        """Where the file of a path in the index lies, or lay before it went; None where its root is not here."""
         return self._sources.locate(corpus, path)
 
     def read_text(self, corpus: str, path: str) -> str | None:

@@ -83,19 +83,24 @@ def nested_roots(root: Root, roots: Sequence[Root]) -> frozenset[bytes]:
     return frozenset(os.fsencode(folder) for folder in inner)
 
 
+def place_of(roots: Sequence[Root], path: str) -> Path | None:
+    """Where the file of a path in the index lies, or lay; None where its root is not on this machine."""
+    for root in roots:
+        if path.startswith(root.prefix):
+            file = root.folder / os.fsdecode(raw_path(path[len(root.prefix) :]))
+            inside = file.is_relative_to(root.folder) and ".." not in file.parts
+            return file if inside and root.folder.is_dir() else None
+    return None
+
+
 def locate(roots: Sequence[Root], path: str) -> Path | None:
     """The regular file that a path in the index stands for; None where it is gone or reached through a link."""
-    for root in roots:
-        if not path.startswith(root.prefix):
-            continue
-        file = root.folder / os.fsdecode(raw_path(path[len(root.prefix) :]))
-        if not file.is_relative_to(root.folder):
-            continue
-        try:
-            if os.path.realpath(file) == os.fspath(file) and stat.S_ISREG(file.lstat().st_mode):
-                return file
-        except (OSError, ValueError):
-            continue
+    file = place_of(roots, path)
+    try:
+        if file and os.path.realpath(file) == os.fspath(file) and stat.S_ISREG(file.lstat().st_mode):
+            return file
+    except (OSError, ValueError):  # gone meanwhile, or no name that the system can hold
+        return None
     return None
 
 

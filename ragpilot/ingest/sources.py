@@ -9,7 +9,7 @@ from pathlib import Path
 from ragpilot.config import CorpusSettings, IngestSettings
 from ragpilot.ingest.prepare import size_limit
 from ragpilot.ingest.read import Refusal, read_file, text_of
-from ragpilot.ingest.roots import Root, known_roots, locate
+from ragpilot.ingest.roots import Root, known_roots, locate, place_of
 from ragpilot.ingest.secret_names import is_secret_file
 from ragpilot.ingest.secrets import redact
 
@@ -23,17 +23,17 @@ class SourceFiles:
         self._settings = settings
 
     def locate(self, corpus: str, path: str) -> Path | None:
-        """The regular file that ``path`` stands for; None for one that is gone, or of a corpus that is not here."""
-        return locate(self._roots_of(corpus), path)
+        """Where the file of ``path`` lies, or lay before it went; None where its root is not on this machine."""
+        return place_of(self._roots_of(corpus), path)
 
     def read_text(self, corpus: str, path: str) -> str | None:
         """Decoded, secrets replaced; None for what a run would leave out by its kind."""
-        file = None if is_secret_file(path) else self.locate(corpus, path)
+        file = None if is_secret_file(path) else locate(self._roots_of(corpus), path)
         if file is None:
             return None
         try:
             raw = read_file(os.fsencode(file), max_bytes=size_limit(path, self._settings))
-        except OSError:
+        except (OSError, ValueError):
             return None
         text = raw if isinstance(raw, Refusal) else text_of(raw)
         return None if isinstance(text, Refusal) else redact(text)[0]

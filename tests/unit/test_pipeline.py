@@ -24,6 +24,7 @@ from ragpilot.errors import (
     PermissionDeniedError,
     RootError,
 )
+from ragpilot.freshness import Freshness
 from ragpilot.ingest.chunkers import Span, chunk_text
 from ragpilot.ingest.manifest import FILE_NAME, Manifest
 from ragpilot.types import Chunk, IngestProgress
@@ -340,6 +341,23 @@ async def test_secrets_never_reach_the_store(tmp_path: Path) -> None:
     assert project.service.read_text("default", "src/c.py") == 'x = 1\nt = "[redacted:github-token]"\ny = 2\n'
     assert project.service.read_text("default", ".env") is None
     assert project.service.read_text("other", "src/c.py") is None
+    assert project.service.read_text("default", "../state/x") is None
+
+
+async def test_sources_tell_whether_they_are_stale(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    await project.run()
+    freshness = Freshness(project.service.locate)
+    assert await freshness.stale(project.chunks) == frozenset()
+    project.write({"src/orders.py": "def other():\n    pass\n"})
+    (project.root / "src/retry.py").unlink()
+    stale = await freshness.stale(project.chunks)
+    assert {chunk.path for chunk in project.chunks if chunk.id in stale} == {"src/orders.py", "src/retry.py"}
+    os.utime(project.root / "settings.toml", ns=(5_000_000_001, 5_000_000_001))
+    await project.run()
+    assert await freshness.stale(project.chunks) == frozenset()
+    shutil.rmtree(project.root)
+    assert await freshness.stale(project.chunks) == frozenset()  # nobody can tell
 
 
 # --- vectors
@@ -388,6 +406,16 @@ async def test_a_branch_switch_and_back_embeds_nothing(tmp_path: Path) -> None:
     project.write(FILES)
     report = await project.run()
     assert (report.added, report.changed, report.embedded) == (1, 1, 0)
+    assert project.complete
+
+
+async def test_a_move_that_changes_no_words_embeds_nothing(tmp_path: Path) -> None:
+    project = Project(tmp_path, files={"one/shop/orders/total.py": FILES["src/orders.py"]})
+    await project.run()
+    (project.root / "one").rename(project.root / "two")
+    report = await project.run()
+    assert (report.added, report.removed, report.embedded) == (1, 1, 0)
+    assert project.paths == ["two/shop/orders/total.py"]
     assert project.complete
 
 
