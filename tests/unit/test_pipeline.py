@@ -410,12 +410,12 @@ async def test_a_branch_switch_and_back_embeds_nothing(tmp_path: Path) -> None:
 
 
 async def test_a_move_that_changes_no_words_embeds_nothing(tmp_path: Path) -> None:
-    project = Project(tmp_path, files={"one/shop/orders/total.py": FILES["src/orders.py"]})
+    project = Project(tmp_path, files={"one/web/api/shop/orders/total.py": FILES["src/orders.py"]})
     await project.run()
     (project.root / "one").rename(project.root / "two")
     report = await project.run()
     assert (report.added, report.removed, report.embedded) == (1, 1, 0)
-    assert project.paths == ["two/shop/orders/total.py"]
+    assert project.paths == ["two/web/api/shop/orders/total.py"]
     assert project.complete
 
 
