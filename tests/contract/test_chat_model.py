@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -11,15 +12,38 @@ import pytest
 import pytest_asyncio
 
 from ragpilot.adapters.extractive import ExtractiveModel
+from ragpilot.adapters.ollama_chat import OllamaChat
+from ragpilot.adapters.openai_chat import OpenAiChat
 from ragpilot.ports import ChatModel
 from ragpilot.types import Prompt, Turn
 from tests.builders import block, chunk, hit
 from tests.fakes import ScriptedChatModel
+from tests.protocol.background import in_background
+from tests.protocol.ollama_server import OllamaServer
+from tests.protocol.openai_server import OpenAiServer
+
+PIECES = ["The ", "budget ", "is ", "enforced ", "in ", "`fill`", " [1]."]
+OLLAMA = os.environ.get("RAGPILOT_TEST_OLLAMA_URL")
+"""A real server, to run the suite over it as well; with RAGPILOT_TEST_OLLAMA_MODEL, a model that it has."""
+
+
+def _ollama_server() -> OllamaServer:
+    return OllamaServer(PIECES)
+
+
+def _openai_server() -> OpenAiServer:
+    return OpenAiServer(PIECES)
+
 
 MODELS: dict[str, Callable[[], ChatModel]] = {
-    "scripted": lambda: ScriptedChatModel(["The ", "budget ", "is ", "enforced ", "in ", "`fill`", " [1]."]),
+    "scripted": lambda: ScriptedChatModel(PIECES),
     "extractive": ExtractiveModel,
+    "ollama protocol": lambda: OllamaChat(in_background(_ollama_server), "qwen"),
+    "openai protocol": lambda: OpenAiChat(in_background(_openai_server), "qwen"),
 }
+if OLLAMA:
+    _model = os.environ.get("RAGPILOT_TEST_OLLAMA_MODEL", "qwen2.5-coder:1.5b")
+    MODELS["ollama"] = lambda: OllamaChat(OLLAMA, _model)
 
 pytestmark = pytest.mark.asyncio
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import random
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -16,8 +17,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from qdrant_client import AsyncQdrantClient
 
 from ragpilot.adapters.edge_store import EdgeStore
+from ragpilot.adapters.qdrant_layout import Layout
+from ragpilot.adapters.qdrant_store import QdrantStore
 from ragpilot.errors import IndexMismatchError, StoreError
 from ragpilot.ports import ChunkStore
 from ragpilot.types import (
@@ -40,8 +44,29 @@ EVERYONE = frozenset({"team:everyone"})
 BOTH = Actor("both", frozenset({"user:bob", "team:everyone", "team:unheard-of"}))
 ACTORS = (ANN, BOB, BOTH, NOBODY)
 
-ADAPTERS: dict[str, Callable[[Path], ChunkStore]] = {"memory": lambda _: MemoryStore(), "edge": EdgeStore}
+QDRANT = os.environ.get("RAGPILOT_TEST_QDRANT_URL")
+"""A real server, to run the suite over it as well; its collections begin with ``test_`` and stay there."""
+
+
+def _qdrant_server(_: Path) -> ChunkStore:
+    port = os.environ.get("RAGPILOT_TEST_QDRANT_GRPC_PORT")
+    layout = Layout(prefix=f"test_{uuid.uuid4().hex[:8]}_")
+    return QdrantStore(QDRANT or "", layout=layout, grpc_port=int(port) if port else None)
+
+
+ADAPTERS: dict[str, Callable[[Path], ChunkStore]] = {
+    "memory": lambda _: MemoryStore(),
+    "edge": EdgeStore,
+    "qdrant local mode": lambda _: QdrantStore("http://local-mode", client=AsyncQdrantClient(":memory:")),
+}
+if QDRANT:
+    ADAPTERS["qdrant"] = _qdrant_server
 PERSISTENT = ("edge",)
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Local mode performs exact"),
+    pytest.mark.filterwarnings("ignore:Payload indexes have no effect"),
+]
 
 _serial = itertools.count()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
@@ -11,14 +12,32 @@ import pytest
 import pytest_asyncio
 
 from ragpilot.adapters.minilm import MiniLmEmbedder
+from ragpilot.adapters.ollama_embedder import OllamaEmbedder
+from ragpilot.adapters.openai_embedder import OpenAiEmbedder
 from ragpilot.ports import Embedder
 from ragpilot.types import Vector
 from tests.fakes import FakeEmbedder
+from tests.protocol.background import in_background
+from tests.protocol.ollama_server import Model, OllamaServer
+from tests.protocol.openai_server import OpenAiServer
+
+OLLAMA = os.environ.get("RAGPILOT_TEST_OLLAMA_URL")
+"""A real server, to run the suite over it as well; with RAGPILOT_TEST_OLLAMA_EMBEDDER, a model that it has."""
+
+
+def _ollama_server() -> OllamaServer:
+    return OllamaServer(models={"nomic-embed-text": Model(capabilities=["embedding"])})
+
 
 EMBEDDERS: dict[str, Callable[[], Embedder]] = {
     "fake": FakeEmbedder,
     "minilm": MiniLmEmbedder,
+    "ollama protocol": lambda: OllamaEmbedder(in_background(_ollama_server), "nomic-embed-text"),
+    "openai protocol": lambda: OpenAiEmbedder(in_background(OpenAiServer), None),
 }
+if OLLAMA:
+    _model = os.environ.get("RAGPILOT_TEST_OLLAMA_EMBEDDER", "nomic-embed-text")
+    EMBEDDERS["ollama"] = lambda: OllamaEmbedder(OLLAMA, _model)
 
 pytestmark = pytest.mark.asyncio
 
@@ -44,10 +63,17 @@ class Case:
 @pytest_asyncio.fixture(params=EMBEDDERS)
 async def case(request: pytest.FixtureRequest) -> AsyncIterator[Case]:
     make = EMBEDDERS[request.param]
-    embedder = make()
+    embedder = await prepared(make())
     async with asyncio.timeout(60):
         yield Case(make, embedder)
     await embedder.aclose()
+
+
+async def prepared(embedder: Embedder) -> Embedder:
+    """One behind a service knows its identity only once that was reached."""
+    if isinstance(embedder, OllamaEmbedder | OpenAiEmbedder):
+        await embedder.prepare()
+    return embedder
 
 
 def proper(vector: Vector, embedder: Embedder) -> bool:
@@ -92,7 +118,9 @@ async def test_the_nearest_text_is_about_the_same_thing(case: Case) -> None:
 async def test_the_identity_is_stable_and_complete(case: Case) -> None:
     identity = case.embedder.identity
     assert identity.name
-    assert identity == case.make().identity
+    other = await prepared(case.make())
+    assert identity == other.identity
+    await other.aclose()
     await case.embedder.embed_question("a question")
     assert case.embedder.identity == identity
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
-import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.fakes import FakeEmbedder
 from tests.protocol.http_server import ProtocolServer, Reply, Request
+
+DIMENSIONS = 64
 
 ChatFault = Callable[[Request, Reply], Awaitable[None]]
 
@@ -19,7 +20,7 @@ ChatFault = Callable[[Request, Reply], Awaitable[None]]
 class Model:
     digest: str = "sha256:" + "ab" * 32
     context_length: int = 32_768
-    embedding_length: int = 8
+    embedding_length: int = DIMENSIONS
     capabilities: Sequence[str] = ("completion",)
 
 
@@ -37,11 +38,8 @@ class Embedding:
     """Statuses and errors of the next requests."""
 
 
-def vector_of(text: str, dimensions: int = 8) -> list[float]:
-    digest = hashlib.blake2b(text.encode(), digest_size=dimensions).digest()
-    values = [byte - 127.5 for byte in digest]
-    norm = math.sqrt(sum(value * value for value in values))
-    return [value / norm for value in values]
+def vector_of(text: str, dimensions: int = DIMENSIONS) -> list[float]:
+    return [float(number) for number in FakeEmbedder(dimensions).vector(text)]
 
 
 class OllamaServer(ProtocolServer):

@@ -32,7 +32,7 @@ async def test_the_identity_comes_from_the_server_and_holds_prefixes_and_digest(
         await embedder.prepare()
         assert embedder.identity == EmbedderIdentity(
             name="nomic-embed-text",
-            dimensions=8,
+            dimensions=64,
             question_prefix="search_query: ",
             document_prefix="search_document: ",
             revision="ab" * 8,
@@ -89,7 +89,7 @@ async def test_a_text_that_makes_a_nan_is_found_and_the_others_are_kept() -> Non
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("bad", [None, [math.nan] * 8, [0.0] * 8, [None] * 8, [1e300] * 8, ["a"] * 8])
+@pytest.mark.parametrize("bad", [None, [math.nan] * 64, [0.0] * 64, [None] * 64, [1e300] * 64, ["a"] * 64])
 async def test_a_vector_that_is_none_is_refused_and_the_others_are_kept(bad: Any) -> None:
     async with OllamaServer(models=NOMIC) as server, aclosing(embedder_of(server)) as embedder:
         await embedder.prepare()

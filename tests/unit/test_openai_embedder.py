@@ -28,7 +28,7 @@ async def test_vectors_come_in_the_order_of_the_texts_with_the_models_prefixes()
         vectors = await embedder.embed_documents(texts)
         question = await embedder.embed_question("where?")
         assert max(len(body["input"]) for body in server.sent_to("/v1/embeddings")) <= 32
-        assert embedder.identity == EmbedderIdentity(MODEL, 8, "search_query: ", "search_document: ", "", 2048)
+        assert embedder.identity == EmbedderIdentity(MODEL, 64, "search_query: ", "search_document: ", "", 2048)
     for text, vector in zip(texts, vectors, strict=True):
         np.testing.assert_allclose(vector, vector_of(f"search_document: {text}"), atol=1e-6)
     np.testing.assert_allclose(question, vector_of("search_query: where?"), atol=1e-6)
@@ -50,7 +50,7 @@ async def test_long_texts_are_shortened_and_a_poisoned_one_is_found() -> None:
     ("answer", "words"),
     [
         (lambda vectors: vectors[1:], "gave 2 vectors for 3 texts"),
-        (lambda vectors: [vector * 2 for vector in vectors], r"shape \(16,\)"),
+        (lambda vectors: [vector * 2 for vector in vectors], r"shape \(128,\)"),
     ],
 )
 async def test_each_wrong_answer_is_its_own_error(answer: Any, words: str) -> None:
