@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any
 
@@ -14,10 +14,11 @@ from ragpilot.corpora import resolve_corpus
 from ragpilot.errors import ChatModelError, RagPilotError
 from ragpilot.events import Answer, AnswerEvent, Done, Failed, Sources, Token
 from ragpilot.freshness import Freshness
+from ragpilot.logs import log_unexpected
 from ragpilot.ports import ChatModel, TokenCounter
 from ragpilot.prompting import BuiltPrompt, build_prompt
 from ragpilot.retrieval import Retrieval, Retriever
-from ragpilot.types import NOT_FOUND_ANSWER, UNKNOWN_ANSWER_PREFIX, Actor, AskRequest, Hit, Outcome, Source
+from ragpilot.types import NOT_FOUND_ANSWER, UNKNOWN_ANSWER_PREFIX, Actor, AskRequest, Hit, ModelUsage, Outcome, Source
 
 logger = logging.getLogger(__name__)
 
@@ -54,11 +55,11 @@ class AskService:
                 raise
             logger.warning("request %s failed while streaming: %s", request.request_id, error.code)
             yield Failed(error.code, str(error), request.request_id)
-        except Exception:
+        except Exception as error:
             # The last handler of a stream that is already open: the asker must learn that it ended, not why.
-            logger.exception("request %s failed", request.request_id)
             if not spoken:
                 raise
+            log_unexpected(logger, error, request.request_id)
             yield Failed(RagPilotError.code, INTERNAL, request.request_id)
 
     async def query(self, actor: Actor, request: AskRequest) -> Answer:
@@ -101,7 +102,8 @@ class AskService:
         )
         pieces: list[str] = []
         first_token: float | None = None
-        async with aclosing(_generator(self._generate(found, built))) as tokens:
+        usage: list[ModelUsage] = []
+        async with aclosing(_generator(self._generate(found, built, usage.append))) as tokens:
             async for text in tokens:
                 if not text:
                     continue
@@ -126,14 +128,18 @@ class AskService:
             first_token=first_token,
             unsupported=unsupported,
             answer=answer,
+            usage=usage[-1] if usage else None,
         )
 
-    def _generate(self, found: Retrieval, built: BuiltPrompt) -> AsyncIterator[str]:
+    def _generate(
+        self, found: Retrieval, built: BuiltPrompt, report: Callable[[ModelUsage], None]
+    ) -> AsyncIterator[str]:
         configured = self._settings.chat.temperature
         return self._chat.stream(
             built.prompt,
             temperature=configured if configured is not None else found.plan.temperature,
             max_tokens=self._settings.chat.max_answer_tokens,
+            report=report,
         )
 
     def _done(
@@ -147,12 +153,15 @@ class AskService:
         first_token: float | None = None,
         unsupported: tuple[int, ...] = (),
         answer: str = "",
+        usage: ModelUsage | None = None,
     ) -> Done:
         now = time.perf_counter()
         timings = {**found.timings, "total": round((now - started) * 1000, 2)}
         if first_token is not None:
             timings["first_token"] = round((first_token - started) * 1000, 2)
-        warnings = [*found.warnings, *(built.warnings if built else ())]
+        warnings = [*found.warnings, *(built.warnings if built else ()), *(usage.warnings if usage else ())]
+        prompt_tokens = usage.prompt_tokens if usage else None
+        answer_tokens = usage.answer_tokens if usage else None
         if not found.hits and not found.readable and found.plan.intent != "small_talk":
             warnings.append(NOTHING_READABLE)
         called = built is not None
@@ -166,8 +175,8 @@ class AskService:
             near_misses=found.near_misses,
             unsupported=unsupported,
             warnings=tuple(warnings),
-            prompt_tokens=built.prompt.tokens if built else 0,
-            answer_tokens=self._counter.count(answer) if answer else 0,
+            prompt_tokens=prompt_tokens or (built.prompt.tokens if built else 0),
+            answer_tokens=answer_tokens or self._counter.count(answer),
             timings=timings,
         )
 

@@ -23,6 +23,7 @@ from ragpilot.freshness import Freshness
 from ragpilot.ingest.pipeline import IngestService
 from ragpilot.ports import ChatModel, ChunkStore, Embedder, TokenCounter
 from ragpilot.retrieval import Retriever
+from ragpilot.searching import SearchService
 from ragpilot.status import StatusService
 
 _Part = TypeVar("_Part")
@@ -40,6 +41,7 @@ class Application:
     counter: TokenCounter
     retriever: Retriever
     asker: AskService
+    searcher: SearchService
     ingestion: IngestService
     status: StatusService
 
@@ -107,5 +109,6 @@ def build(
         retriever=retriever,
         asker=AskService(retriever, chat, counter, settings, freshness),
         ingestion=ingestion,
+        searcher=SearchService(retriever, settings, freshness),
         status=StatusService(store, embedder, chat, retriever, settings, freshness, ingestion.read_text),
     )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ragpilot.types import ContextBlock, Source
+from ragpilot.types import Chunk, ContextBlock, Source
 
 _CODE = re.compile(r"(?P<fence>^[ ]{0,3}(`{3,}|~{3,})).*?(?:^[ ]{0,3}\2|\Z)|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 _CITED = re.compile(r"(?<![\w)\]])((?:\[\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\])+)(?!\()")
@@ -33,22 +33,23 @@ def cited_numbers(answer: str) -> tuple[int, ...]:
 
 def sources_of(blocks: Sequence[ContextBlock], *, stale: frozenset[str] = frozenset()) -> tuple[Source, ...]:
     """The sources of the blocks that stand in a prompt, in their order. ``stale``: ids of chunks whose file changed."""
-    return tuple(_source(block, stale) for block in blocks)
+    hits = [block.hit for block in blocks]
+    return tuple(source_of(hit.chunk, hit.score, stale=hit.chunk.id in stale) for hit in hits)
 
 
-def _source(block: ContextBlock, stale: frozenset[str]) -> Source:
-    chunk = block.hit.chunk
+def source_of(chunk: Chunk, score: float, *, stale: bool = False) -> Source:
+    """A chunk as a source; ``score`` is its cosine to the question, 0.0 where there was none."""
     return Source(
         file_path=chunk.path,
         symbol=chunk.symbol,
-        score=round(block.hit.score, 4),
+        score=round(score, 4),
         id=chunk.id,
         title=chunk.title,
         start_line=chunk.start_line,
         end_line=chunk.end_line,
         citation=citation_line(chunk.path, chunk.start_line, chunk.end_line, chunk.symbol),
         source_type=chunk.source_type,
-        stale=chunk.id in stale,
+        stale=stale,
     )
 
 

@@ -135,12 +135,7 @@ class StoreSession:
 
     async def search(self, question: str, *, k: int, corpus: str | None) -> dict[str, Any]:
         """See Session."""
-        # Here and not above: it brings the web framework along, which no other command needs.
-        from server.search import retrieval_to_wire
-
-        name = resolve_corpus(self._application.settings, self._actor, corpus).name
-        found = await self._application.retriever.search(self._actor, question, corpus=name, top_k=k)
-        return retrieval_to_wire(found)
+        return await self._application.searcher.search(self._actor, question, k=k, corpus=corpus)
 
     async def index(
         self, corpus: str, *, path: Path | None, rebuild: bool, bodies: bool, broad: bool

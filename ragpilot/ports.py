@@ -6,7 +6,7 @@ Adapters translate their vendor's exceptions into ``ragpilot.errors`` at this ed
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -24,6 +24,7 @@ from ragpilot.types import (
     IndexIdentity,
     IngestScope,
     ModelIdentity,
+    ModelUsage,
     Prompt,
     StoreQuery,
     TermStatistics,
@@ -100,10 +101,18 @@ class ChatModel(Protocol):
         """Tokens that prompt and answer may take together."""
         ...
 
-    def stream(self, prompt: Prompt, *, temperature: float, max_tokens: int) -> AsyncIterator[str]:
+    def stream(
+        self,
+        prompt: Prompt,
+        *,
+        temperature: float,
+        max_tokens: int,
+        report: Callable[[ModelUsage], None] | None = None,
+    ) -> AsyncIterator[str]:
         """The answer's pieces as they come; joined, they are the answer.
 
-        An async generator: closing it closes the upstream request at once. Raises ChatModelError.
+        An async generator: closing it closes the upstream request at once. ``report`` is called at the answer's end,
+        at most once, by models that count and know what the asker should know. Raises ChatModelError.
         """
         ...
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from ragpilot.citations import citation_line
+from ragpilot.citations import source_of
 from ragpilot.config import Settings
 from ragpilot.corpora import known_corpora, resolve_corpus
 from ragpilot.errors import UnknownSourceError
 from ragpilot.freshness import Freshness
 from ragpilot.ports import ChatModel, ChunkStore, Embedder
 from ragpilot.retrieval import Retriever
-from ragpilot.types import Actor, Chunk, CorpusInfo, Health, IndexStats, Source, SourceText
+from ragpilot.types import Actor, Chunk, CorpusInfo, Health, IndexStats, SourceText
 
 ReadText = Callable[[str, str], str | None]
 """(corpus, path) -> the file's text as it would be indexed (decoded, redacted); None where it cannot be had."""
@@ -86,7 +86,7 @@ class StatusService:
         stale = bool(await self._freshness.stale([chunk]))
         before, after = ([], []) if stale or not context else await self._around(chunk, context)
         return SourceText(
-            source=_source(chunk, stale=stale),
+            source=source_of(chunk, 0.0, stale=stale),
             text=chunk.text,
             before="\n".join(before),
             after="\n".join(after),
@@ -100,19 +100,3 @@ class StatusService:
         lines = text.split("\n")
         first = max(0, chunk.start_line - 1 - context)
         return lines[first : chunk.start_line - 1], lines[chunk.end_line : chunk.end_line + context]
-
-
-def _source(chunk: Chunk, *, stale: bool) -> Source:
-    """A chunk that was looked up by its id: no question, so no score."""
-    return Source(
-        file_path=chunk.path,
-        symbol=chunk.symbol,
-        score=0.0,
-        id=chunk.id,
-        title=chunk.title,
-        start_line=chunk.start_line,
-        end_line=chunk.end_line,
-        citation=citation_line(chunk.path, chunk.start_line, chunk.end_line, chunk.symbol),
-        source_type=chunk.source_type,
-        stale=stale,
-    )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ragpilot.errors import OverloadedError
 from ragpilot.ports import ChatModel
-from ragpilot.types import Health, ModelIdentity, Prompt
+from ragpilot.types import Health, ModelIdentity, ModelUsage, Prompt
 from server.problems import RETRY_AFTER_SECONDS
 
 
@@ -96,12 +96,19 @@ class QueuedChatModel:
         """The model's own."""
         return self._model.context_window
 
-    async def stream(self, prompt: Prompt, *, temperature: float, max_tokens: int) -> AsyncGenerator[str, None]:
+    async def stream(
+        self,
+        prompt: Prompt,
+        *,
+        temperature: float,
+        max_tokens: int,
+        report: Callable[[ModelUsage], None] | None = None,
+    ) -> AsyncGenerator[str, None]:
         """The model's pieces, once a place is free. Raises OverloadedError, and what the model raises."""
         async with AsyncExitStack() as held:
             if not self._model.identity.extract:
                 await held.enter_async_context(self._admission.place())
-            pieces = self._model.stream(prompt, temperature=temperature, max_tokens=max_tokens)
+            pieces = self._model.stream(prompt, temperature=temperature, max_tokens=max_tokens, report=report)
             if isinstance(pieces, AsyncGenerator):
                 await held.enter_async_context(aclosing(pieces))
             async for piece in pieces:

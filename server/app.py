@@ -12,6 +12,7 @@ from werkzeug.exceptions import HTTPException
 
 from ragpilot.config import Environment
 from ragpilot.errors import RagPilotError
+from ragpilot.logs import log_unexpected
 from server.admission import Admission, QueuedChatModel
 from server.ask import ask_routes
 from server.auth import Access
@@ -19,7 +20,6 @@ from server.context import Context, Services
 from server.guard import STALL_SECONDS, AsgiApp, Guard, request_id
 from server.ingest import ingest_routes
 from server.lifecycle import Lifecycle
-from server.logs import log_unexpected
 from server.problems import CONTENT_TYPE as PROBLEM_TYPE
 from server.problems import UNEXPECTED, Problem, ProblemError, from_error, from_http
 from server.runs import IngestRuns

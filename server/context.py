@@ -10,7 +10,7 @@ from quart import Response
 
 from ragpilot.answering import AskService
 from ragpilot.config import Settings
-from ragpilot.retrieval import Retriever
+from ragpilot.searching import SearchService
 from ragpilot.status import StatusService
 from server.auth import Access
 from server.lifecycle import Lifecycle
@@ -31,7 +31,7 @@ class Services(Protocol):
         ...
 
     @property
-    def retriever(self) -> Retriever:
+    def searcher(self) -> SearchService:
         """Searches without an answer."""
         ...
 

@@ -19,8 +19,8 @@ from uuid import uuid4
 from werkzeug.http import parse_options_header
 
 from ragpilot.config import ServerSettings
+from ragpilot.logs import log_unexpected
 from server.lifecycle import Lifecycle
-from server.logs import log_unexpected
 from server.origins import Origins, RawHeaders, header_values, is_preflight
 from server.problems import CONTENT_TYPE as PROBLEM_TYPE
 from server.problems import SHUTTING_DOWN, UNEXPECTED, Problem, ProblemError

@@ -15,8 +15,8 @@ from typing import Protocol
 
 from ragpilot.config import CorpusSettings
 from ragpilot.errors import IngestRunningError, RagPilotError
+from ragpilot.logs import log_unexpected
 from ragpilot.types import Actor, IngestProgress, IngestReport
-from server.logs import log_unexpected
 from server.problems import SHUTTING_DOWN, UNEXPECTED, ProblemError
 
 logger = logging.getLogger(__name__)

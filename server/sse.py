@@ -18,10 +18,10 @@ from quart import Response
 from ragpilot.config import ChatSettings
 from ragpilot.errors import ChatModelTimeoutError, RagPilotError
 from ragpilot.events import AnswerEvent, Done, Failed, event_to_wire
+from ragpilot.logs import log_unexpected
 from ragpilot.types import IngestProgress, IngestReport
 from server.admission import Ticket, carry
 from server.lifecycle import Lifecycle
-from server.logs import log_unexpected
 from server.problems import SHUTTING_DOWN, UNEXPECTED, ProblemError, from_code, from_error
 
 logger = logging.getLogger(__name__)

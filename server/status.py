@@ -11,9 +11,9 @@ from quart import Blueprint, Response, request
 
 from ragpilot.errors import AuthenticationError, InvalidRequestError
 from ragpilot.events import to_wire
+from ragpilot.logs import log_unexpected
 from ragpilot.types import Actor, Health
 from server.context import Context, json_response
-from server.logs import log_unexpected
 from server.requests import CorpusQuery, SourceQuery, check
 
 FRESH_SECONDS = 2.0

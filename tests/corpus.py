@@ -10,6 +10,7 @@ from ragpilot.config import CorpusSettings, RetrievalSettings, Settings
 from ragpilot.freshness import Freshness
 from ragpilot.ports import ChatModel, Embedder
 from ragpilot.retrieval import Retriever
+from ragpilot.searching import SearchService
 from ragpilot.status import StatusService
 from ragpilot.types import Chunk, IndexIdentity, IngestScope
 from tests.builders import indexed
@@ -40,6 +41,7 @@ class Corpus:
         located = files or {}
         self.freshness = Freshness(lambda _, path: located.get(path))
         self.asker = AskService(self.retriever, self.chat, self.counter, self.settings, self.freshness)
+        self.searcher = SearchService(self.retriever, self.settings, self.freshness)
         self.status = StatusService(
             self.store,
             self.embedder,

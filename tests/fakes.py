@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import math
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -27,6 +27,7 @@ from ragpilot.types import (
     IndexIdentity,
     IngestScope,
     ModelIdentity,
+    ModelUsage,
     Prompt,
     SparseVector,
     StoreQuery,
@@ -118,7 +119,14 @@ class ScriptedChatModel:
         self.ended = 0
         """Streams whose generator was closed or exhausted."""
 
-    async def stream(self, prompt: Prompt, *, temperature: float, max_tokens: int) -> AsyncIterator[str]:
+    async def stream(
+        self,
+        prompt: Prompt,
+        *,
+        temperature: float,
+        max_tokens: int,
+        report: Callable[[ModelUsage], None] | None = None,
+    ) -> AsyncIterator[str]:
         self.prompts.append(prompt)
         self.opened += 1
         try:

@@ -113,7 +113,7 @@ class Backend:
 
     async def search(self, question: str, *, k: int = 8, corpus: str | None = None) -> dict[str, Any]:
         """Retrieval alone, as the server's JSON: ``hits`` (as sources), ``floor``, ``gate`` and what else it tells."""
-        return await self._json("POST", "/search", body=_given(question=question, topK=k, corpus=corpus))
+        return await self._json("POST", "/search", body=_given(question=question, k=k, corpus=corpus))
 
     async def stats(self, corpus: str | None = None) -> IndexStats:
         """What is indexed, as far as this actor may know."""

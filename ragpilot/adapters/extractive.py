@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from ragpilot.adapters.extract_choice import Passage, choose
 from ragpilot.adapters.extract_code import excerpt
@@ -14,7 +14,7 @@ from ragpilot.adapters.extract_rst import rst_units
 from ragpilot.adapters.extract_units import choose_units, rendered
 from ragpilot.adapters.extract_words import Words
 from ragpilot.citations import citation_line
-from ragpilot.types import NOT_FOUND_ANSWER, Health, ModelIdentity, Prompt
+from ragpilot.types import NOT_FOUND_ANSWER, Health, ModelIdentity, ModelUsage, Prompt
 
 LABEL = "*Extract: the best passages, quoted; no language model is configured.*"
 PASSAGE_ROWS = 16
@@ -38,7 +38,14 @@ class ExtractiveModel:
     identity = ModelIdentity("extractive", "ragpilot", extract=True)
     context_window = 32_768
 
-    async def stream(self, prompt: Prompt, *, temperature: float, max_tokens: int) -> AsyncIterator[str]:  # noqa: ARG002
+    async def stream(
+        self,
+        prompt: Prompt,
+        *,
+        temperature: float,  # noqa: ARG002
+        max_tokens: int,
+        report: Callable[[ModelUsage], None] | None = None,  # noqa: ARG002 - there is nothing to tell
+    ) -> AsyncIterator[str]:
         """The answer, word by word. ``max_tokens`` counts as four characters each; temperature means nothing here."""
         for piece in _PIECE.findall(extract(prompt, max_tokens * CHARACTERS_A_TOKEN)):
             yield piece

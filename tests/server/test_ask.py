@@ -209,7 +209,7 @@ SECRET = "what the question said"
 class Unforeseen(ScriptedChatModel):
     """Fails in a way that no error of RagPilot's speaks of."""
 
-    async def stream(self, prompt: Any, *, temperature: float, max_tokens: int) -> Any:
+    async def stream(self, prompt: Any, *, temperature: float, max_tokens: int, report: Any = None) -> Any:
         if self.fail_after:
             yield "a"
         raise ZeroDivisionError(SECRET)

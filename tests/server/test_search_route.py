@@ -21,7 +21,7 @@ async def test_hits_come_as_sources_beside_the_bounds_in_force() -> None:
     status, found = await search(await stand.app(), {"question": "context budget", "k": 200})
     assert status == 200
     assert set(found) == {
-        "hits", "floor", "floorOrigin", "gate", "gateOrigin", "nearMisses", "plan", "timings", "warnings",
+        "hits", "floor", "floorOrigin", "evidence", "gate", "gateOrigin", "nearMisses", "plan", "timings", "warnings",
     }  # fmt: skip
     (hit,) = found["hits"]
     assert (hit["filePath"], hit["symbol"], hit["score"]) == ("core/prompting.py", "fill", 1.0)

@@ -55,7 +55,9 @@ class Late(ScriptedChatModel):
         super().__init__(pieces, failure=failure)
         self.begin = asyncio.Event()
 
-    async def stream(self, prompt: Prompt, *, temperature: float, max_tokens: int) -> AsyncGenerator[str, None]:
+    async def stream(
+        self, prompt: Prompt, *, temperature: float, max_tokens: int, report: object = None
+    ) -> AsyncGenerator[str, None]:
         self.opened += 1
         try:
             await self.begin.wait()
@@ -70,7 +72,9 @@ class Late(ScriptedChatModel):
 class Endless(ScriptedChatModel):
     """Never stops and never suspends."""
 
-    async def stream(self, prompt: Prompt, *, temperature: float, max_tokens: int) -> AsyncGenerator[str, None]:
+    async def stream(
+        self, prompt: Prompt, *, temperature: float, max_tokens: int, report: object = None
+    ) -> AsyncGenerator[str, None]:
         self.opened += 1
         try:
             for piece in repeat(self.pieces[0]):

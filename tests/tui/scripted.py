@@ -124,6 +124,40 @@ def not_found() -> list[AnswerEvent]:
     ]
 
 
+HOSTILE = [
+    "[/",
+    "[/#888888]",
+    "[b + should reply",
+    "[00] foo bar",
+    "[0] Hello",
+    "list[int]",
+    "x[-1]",
+    "src/app/[id]/page.tsx:10",
+    "[link=http://x]y",
+    "[@click=app.quit]q",
+    "[red]not red[/red]",
+    "a\x1b[31mb",
+    "\u202eabc",
+    "\x1b]52;c;aGVsbG8=\x07",
+    "👩‍👩‍👧",
+    "[bold",
+    "$primary",
+    "[/bold][/bold]",
+    "\ud800",
+    "<b>bold</b> <!-- x -->",
+    "[text](http://example.org)",
+    "![alt](picture.png)",
+    "see events.py and www.example.org",
+]
+"""Texts that are markup to somebody, or that a terminal would obey."""
+
+
+def visible(text: str) -> str:
+    """What of a text is to be seen: all that can be, and nothing read into it."""
+    printable = "".join(char for char in text if char.isprintable() or char in "\u200d\ud800")
+    return printable.replace("\ud800", "\ufffd")
+
+
 @dataclass
 class Asked:
     """A question as it arrived, and whether its stream was closed before its end."""

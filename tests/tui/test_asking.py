@@ -238,6 +238,19 @@ async def test_the_conversation_follows_its_end_until_it_is_scrolled_up() -> Non
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("lines", [6, 60])
+@pytest.mark.parametrize(("seconds", "first"), [(0.5, True), (30.0, False)])
+async def test_an_answer_that_came_at_once_is_shown_from_its_beginning(seconds: float, first: bool, lines: int) -> None:
+    now = iter([0.0])
+    backend = ScriptedBackend(answered("line\n\n" * lines))
+    async with opened(backend, size=(80, 24), clock=lambda: next(now, seconds)) as (app, pilot):
+        await reach(pilot, await ask(app, pilot, "all of it?"), State.ANSWERED)
+        await until(pilot, lambda: app.ask.sources.display)
+        await until(pilot, lambda: ("all of it?" in seen(app)) == first)
+        assert (app.ask.conversation.scroll_y == app.ask.conversation.max_scroll_y) != first
+
+
+@pytest.mark.asyncio
 async def test_a_long_session_keeps_only_its_newest_exchanges(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversation, "_KEPT", 3)
     async with opened(ScriptedBackend(answered("Short.", [source(1)]))) as (app, pilot):

@@ -46,6 +46,18 @@ async def test_a_new_line_does_not_ask(key: str) -> None:
 
 
 @pytest.mark.asyncio
+async def test_keys_in_one_burst_act_in_their_order() -> None:
+    """As a terminal without bracketed paste sends a paste, or a fast typist's line arrives."""
+    backend = ScriptedBackend(hold=True)
+    async with opened(backend) as (app, pilot):
+        for key in ("o", "n", "e", "enter", "t", "w", "o", "ctrl+j", "x"):
+            app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await until(pilot, lambda: backend.asked and app.ask.question.text.endswith("x"))
+        assert backend.asked[0].question == "one"
+        assert app.ask.question.text == "two\nx"
+
+
+@pytest.mark.asyncio
 async def test_nothing_is_not_asked() -> None:
     backend = ScriptedBackend()
     async with opened(backend) as (_, pilot):

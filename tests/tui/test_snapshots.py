@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from ragpilot.errors import ChatModelUnavailableError
-from tests.tui.host import Connector, ask, reach, until
+from tests.tui.host import Connector, ask, reach, seen, until
 from tests.tui.scripted import ANSWER, ScriptedBackend, answered, not_found, progress, report
 from tui.app import RagPilotApp
 from tui.screens.source import SourceScreen
@@ -31,12 +31,12 @@ async def indexing(app: RagPilotApp, pilot: Pilot[None]) -> None:
 
 async def streaming(app: RagPilotApp, pilot: Pilot[None]) -> None:
     exchange = await ask(app, pilot, QUESTION)
-    await until(pilot, lambda: exchange.answer == ANSWER and "Headers" in exchange._answer._rich)
+    await until(pilot, lambda: exchange.answer == ANSWER and "separators count too" in seen(app))
 
 
 async def answered_with_sources(app: RagPilotApp, pilot: Pilot[None]) -> None:
     await reach(pilot, await ask(app, pilot, QUESTION), State.ANSWERED)
-    await until(pilot, lambda: app.ask.sources.query(SourceRow))
+    await until(pilot, lambda: app.ask.sources.query(SourceRow) and QUESTION[:30] in seen(app))
 
 
 async def not_found_at_all(app: RagPilotApp, pilot: Pilot[None]) -> None:

@@ -62,7 +62,7 @@ async def test_the_status_bar_tells_corpus_points_model_and_health() -> None:
         backend.given_stats = stats(1300, share=0.5)
         await pilot.press("f5")
         await until(pilot, lambda: "● ready" in seen(app))
-        await until(pilot, lambda: "default  1,300 points  50 % of vectors in  extract" in seen(app))
+        await until(pilot, lambda: "default  1,300 points  header vectors 50 % in  extract" in seen(app))
 
 
 @pytest.mark.asyncio
@@ -99,7 +99,7 @@ async def test_a_question_is_answered_while_vectors_are_still_to_come() -> None:
     async with opened(backend) as (app, pilot):
         exchange = await ask(app, pilot)
         await reach(pilot, exchange, State.ANSWERED)
-        assert "vectors 480/1,200" in seen(app)
+        assert "header vectors 480/1,200" in seen(app)
 
 
 @pytest.mark.asyncio
@@ -179,7 +179,7 @@ async def test_two_runs_at_once_are_not_asked_for() -> None:
     backend = ScriptedBackend(run=[progress(), report()])
     backend.run_release.clear()
     async with opened(backend) as (app, pilot):
-        await until(pilot, lambda: "vectors 480/1,200" in seen(app))
+        await until(pilot, lambda: "header vectors 480/1,200" in seen(app))
         await pilot.press("f5")
         await until(pilot, lambda: toasts(app) == ["A run is under way."])
         assert len(backend.runs) == 1

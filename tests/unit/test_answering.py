@@ -133,7 +133,7 @@ async def test_a_failure_after_the_first_token_ends_the_stream_without_sources()
 @pytest.mark.asyncio
 async def test_an_unexpected_failure_tells_no_detail(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(ScriptedChatModel):
-        async def stream(self, prompt, *, temperature, max_tokens):  # type: ignore[no-untyped-def]
+        async def stream(self, prompt, *, temperature, max_tokens, report=None):  # type: ignore[no-untyped-def]
             yield "one "
             raise RuntimeError("password=hunter2")
 
@@ -204,7 +204,7 @@ async def test_the_configured_temperature_wins_over_the_plan() -> None:
     seen: list[float] = []
 
     class Recording(ScriptedChatModel):
-        def stream(self, prompt, *, temperature, max_tokens):  # type: ignore[no-untyped-def]
+        def stream(self, prompt, *, temperature, max_tokens, report=None):  # type: ignore[no-untyped-def]
             seen.append(temperature)
             return super().stream(prompt, temperature=temperature, max_tokens=max_tokens)
 

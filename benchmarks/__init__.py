@@ -1,0 +1,1 @@
+"""Figures: each a ratio or a quality, measured in one run (`make bench`)."""

@@ -1,0 +1,43 @@
+"""SearchService: retrieval alone, for those who want passages and no answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ragpilot.citations import source_of
+from ragpilot.config import Settings
+from ragpilot.corpora import resolve_corpus
+from ragpilot.events import to_wire
+from ragpilot.freshness import Freshness
+from ragpilot.retrieval import Retriever
+from ragpilot.types import Actor
+
+
+class SearchService:
+    """Searches as a question would be searched: the same plan, bounds and order."""
+
+    def __init__(self, retriever: Retriever, settings: Settings, freshness: Freshness) -> None:
+        self._retriever = retriever
+        self._settings = settings
+        self._freshness = freshness
+
+    async def search(
+        self, actor: Actor, question: str, *, k: int | None = None, corpus: str | None = None, focus: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """What ``POST /search`` answers: hits as sources, the bounds in force, near misses, plan and timings.
+
+        Raises UnknownCorpusError, IndexMismatchError, EmbedderError and StoreError.
+        """
+        name = resolve_corpus(self._settings, actor, corpus).name
+        found = await self._retriever.search(actor, question, corpus=name, top_k=k, focus=focus)
+        stale = await self._freshness.stale(hit.chunk for hit in found.hits)
+        return {
+            "hits": [to_wire(source_of(hit.chunk, hit.score, stale=hit.chunk.id in stale)) for hit in found.hits],
+            **to_wire(found.bounds),
+            "evidence": found.evidence,
+            "nearMisses": to_wire(found.near_misses),
+            "plan": to_wire(found.plan),
+            "timings": to_wire(found.timings),
+            "warnings": to_wire(found.warnings),
+        }
