@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
 from typing import Self, TypeVar
 
 from ragpilot.errors import StoreError
+from ragpilot.ingest.grants import Grants
 from ragpilot.ingest.manifest import Manifest, Row
 from ragpilot.ingest.parts import Parts
 from ragpilot.ingest.prepare import Prepared
@@ -101,13 +102,17 @@ class CorpusIndex:
         await self._delete(gone)
         await self._note([], gone)
 
-    async def set_readers(self, wanted: Mapping[str, frozenset[str]]) -> int:
-        """Give indexed documents, by path, the readers that they are to have. Returns how many had others."""
-        changed = {path: readers for path, readers in wanted.items() if self.rows[path].readers != readers}
-        for some in _slices(list(changed)):
-            await self._store.set_readers(self._scope, {self.rows[p].document_id: changed[p] for p in some})
-            await self._note([replace(self.rows[path], readers=changed[path]) for path in some], [])
+    async def set_readers(self, grants: Grants) -> int:
+        """Give indexed documents the readers that the grants say. Returns how many had others."""
+        changed = await asyncio.to_thread(self._regranted, grants)
+        for some in _slices(changed):
+            await self._store.set_readers(self._scope, {row.document_id: row.readers for row in some})
+            await self._note(some, [])
         return len(changed)
+
+    def _regranted(self, grants: Grants) -> list[Row]:
+        wanted = ((row, grants.readers(row.path)) for row in self.indexed())
+        return [replace(row, readers=readers) for row, readers in wanted if readers != row.readers]
 
     async def lacking(self, name: VectorName) -> int:
         """How many chunks lack a vector, at most: those the actor may not read count as lacking."""

@@ -121,11 +121,10 @@ class IngestService:
         Returns how many had others. Raises as ``run`` does.
         """
         scope = IngestScope(actor, corpus.name)
-        grants = Grants(corpus)
         with self._claim(corpus.name):
             async with CorpusIndex(self._parts, scope) as index:
                 await index.load()
-                return await index.set_readers({row.path: grants.readers(row.path) for row in index.indexed()})
+                return await index.set_readers(Grants(corpus))
 
     async def plan(
         self, actor: Actor, corpus: CorpusSettings, *, path: Path | None = None, allow_broad: bool = False

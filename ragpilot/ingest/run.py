@@ -80,13 +80,13 @@ class IngestRun:
             if options.rebuild:
                 await index.drop()
             self._begin(index, found, grants)
-            await index.set_readers({row.path: grants.readers(row.path) for row in index.indexed()})
+            await index.set_readers(grants)
             await self._index(index, preparer, found)
             searchable = time.monotonic() - self._started
             await self._fill(index, bodies=options.bodies, use_cache=not options.rebuild)
             if index.exists:
                 await index.finish(datetime.now(UTC))
-            return self._report(index, covered, searchable)
+            return await asyncio.to_thread(self._report, index, covered, searchable)
 
     async def fill(self) -> IngestReport:
         """Embed what is stored without vectors, and nothing else. Raises StoreError, IndexMismatchError."""
@@ -95,7 +95,7 @@ class IngestRun:
             self._progress.chunks, self._progress.files = index.chunks, len(index.indexed())
             self._counts.unchanged = len(index.indexed())
             await self._fill(index, bodies=True, use_cache=True)
-            return self._report(index, (), 0.0)
+            return await asyncio.to_thread(self._report, index, (), 0.0)
 
     # --- lexical vectors
 
