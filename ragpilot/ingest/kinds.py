@@ -18,8 +18,6 @@ _BY_SUFFIX = _table("""
     code-python: py pyi pyw pyx pxd
     code-typescript: ts tsx mts cts
     code-javascript: js jsx mjs cjs
-    code-vue: vue
-    code-svelte: svelte
     code-csharp: cs csx
     code-java: java
     code-go: go
@@ -65,7 +63,7 @@ _BY_SUFFIX = _table("""
     docs-text: rst adoc asciidoc txt text org tex textile pod 1 2 3 5 7 8
     notebook: ipynb
     template: html htm xhtml hbs handlebars mustache ejs njk jinja jinja2 j2 twig liquid cshtml razor jsp erb haml pug
-    template: tmpl ftl
+    template: tmpl ftl vue svelte
     style: css scss sass less styl
     config: toml yaml yml json json5 jsonc ini cfg conf config properties env xml plist csproj fsproj vbproj sln props
     config: targets mk cmake dockerfile service editorconfig nix xsd wsdl resx pom lock raml

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ragpilot.config import CorpusSettings, IngestSettings
 from ragpilot.errors import IngestRunningError
-from ragpilot.ingest.chunkers import CHUNKER_VERSION, chunk_text
+from ragpilot.ingest.chunkers import CHUNKER_VERSION, chunk_text_with_notes
 from ragpilot.ingest.grants import Grants
 from ragpilot.ingest.index import CorpusIndex
 from ragpilot.ingest.parts import Parts
@@ -39,7 +39,7 @@ class IngestService:
         state: Path,
         *,
         corpora: Sequence[CorpusSettings] = (),
-        chunk_text: ChunkFunction = chunk_text,
+        chunk_text: ChunkFunction = chunk_text_with_notes,
         lexical_vector: LexicalFunction = document_vector,
         embed_seconds: float = 600.0,
     ) -> None:
@@ -51,7 +51,7 @@ class IngestService:
             settings: Limits.
             state: The state folder, for the manifest and the embedding cache; never indexed itself.
             corpora: The corpora whose files ``locate`` and ``read_text`` find.
-            chunk_text: Cuts a text into spans.
+            chunk_text: Cuts a text into spans, and says what kept it from doing better.
             lexical_vector: Makes a chunk's lexical vector.
             embed_seconds: How long one call of the embedder may take.
         """

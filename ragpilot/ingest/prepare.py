@@ -29,8 +29,8 @@ _NOTEBOOK_FACTOR = 10
 """Notebooks may be this much larger than other files: most of one is output, which is left out."""
 _BATCH_SECONDS, _BATCH_FILES, _BATCH_CHUNKS = 0.2, 64, 500
 
-ChunkFunction = Callable[..., list[Span]]
-"""``chunk_text(path, text, source_type, *, max_chars)``."""
+ChunkFunction = Callable[..., tuple[list[Span], list[str]]]
+"""``chunk_text_with_notes(path, text, source_type, *, max_chars)``: spans, and what is to be said of them."""
 LexicalFunction = Callable[..., SparseVector]
 """``document_vector(text, *, path, symbol, header)``."""
 
@@ -58,6 +58,8 @@ class Prepared:
     chunks: tuple[IndexedChunk, ...] | None = None
     same: bool = False
     failure: LeftOut | None = None
+    notes: tuple[str, ...] = ()
+    """What the chunker has to say: why the text could not be read as what it is."""
 
 
 class Preparer:
@@ -134,7 +136,7 @@ class Preparer:
             readers=task.readers,
             commit=task.commit,
         )
-        chunks = self._chunks(document)
+        chunks, notes = self._chunks(document)
         if not chunks:
             return self._refused(task, Refusal(Reason.EMPTY), checked)
         row = Row(
@@ -151,14 +153,14 @@ class Preparer:
             source_type=kind,
             rules=self.rules,
         )
-        return Prepared(task, row, chunks, same=same)
+        return Prepared(task, row, chunks, same=same, notes=notes)
 
-    def _chunks(self, document: Document) -> tuple[IndexedChunk, ...]:
-        spans = self._chunk_text(
+    def _chunks(self, document: Document) -> tuple[tuple[IndexedChunk, ...], tuple[str, ...]]:
+        spans, notes = self._chunk_text(
             document.path, document.text, document.source_type, max_chars=self._settings.max_chunk_chars
         )
         chunks = chunks_of(document, spans, indexed_at=int(time.time()))
-        return tuple(IndexedChunk(chunk, self._lexical(chunk)) for chunk in chunks)
+        return tuple(IndexedChunk(chunk, self._lexical(chunk)) for chunk in chunks), tuple(notes)
 
     def _lexical(self, chunk: Chunk) -> SparseVector:
         return self._lexical_vector(chunk.text, path=chunk.path, symbol=chunk.symbol, header=chunk.header)

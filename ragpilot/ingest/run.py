@@ -13,6 +13,7 @@ from typing import Literal
 
 from ragpilot.config import CorpusSettings
 from ragpilot.errors import IngestError
+from ragpilot.ingest.chunkers import self_test
 from ragpilot.ingest.embed import TextEmbedder
 from ragpilot.ingest.embedding_cache import EmbeddingCache
 from ragpilot.ingest.fill import Failures, VectorFill
@@ -26,7 +27,8 @@ from ragpilot.ingest.roots import Scope, resolve_roots, scopes
 from ragpilot.ingest.scan import Scan, covers, scan, summary
 from ragpilot.types import IngestReport, IngestScope, LeftOut
 
-_REDACTED_NAMED = 20
+_NAMED = 20
+"""Files that a warning names, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ class _Counts:
     left_out: list[LeftOut] = field(default_factory=list)
     failed: list[LeftOut] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What chunkers had to say of single files."""
 
 
 class IngestRun:
@@ -79,6 +83,10 @@ class IngestRun:
             )
             if options.rebuild:
                 await index.drop()
+            broken = await asyncio.to_thread(self_test)
+            self._counts.warnings += [
+                f"{language} is cut by the look of its lines: {why}" for language, why in sorted(broken.items())
+            ]
             self._begin(index, found, grants)
             await index.set_readers(grants)
             await self._index(index, preparer, found)
@@ -137,6 +145,7 @@ class IngestRun:
 
     def _count(self, prepared: Prepared) -> None:
         counts, row, known = self._counts, prepared.row, prepared.task.known
+        counts.notes += [f"{prepared.task.entry.path}: {note}" for note in prepared.notes]
         was_indexed = known is not None and known.indexed
         if prepared.failure is not None:
             counts.failed.append(prepared.failure)
@@ -182,11 +191,13 @@ class IngestRun:
         counts = self._counts
         failed = [*counts.failed, *self._failures.listed()]
         rows = [row for row in index.indexed() if not covered or any(covers(scope, row.path) for scope in covered)]
-        redacted = [LeftOut(row.path, ", ".join(row.redacted)) for row in rows if row.redacted]
+        redacted = [f"{row.path} ({', '.join(row.redacted)})" for row in rows if row.redacted]
         if redacted:
-            named = ", ".join(f"{item.path} ({item.reason})" for item in redacted[:_REDACTED_NAMED])
-            more = f" and {len(redacted) - _REDACTED_NAMED} more" if len(redacted) > _REDACTED_NAMED else ""
-            counts.warnings.append(f"Secrets were replaced in {len(redacted)} files: {named}{more}.")
+            counts.warnings.append(f"Secrets were replaced in {_files(redacted)}: {_some(redacted)}.")
+        if counts.notes:
+            counts.warnings.append(
+                f"Cut less well than their kind allows, {_files(counts.notes)}: {_some(counts.notes, '; ')}."
+            )
         outcome: Literal["complete", "partial", "nothing"] = "complete"
         if failed or self._failures.stopped or self._stop.is_set():
             outcome = "partial"
@@ -208,6 +219,15 @@ class IngestRun:
             seconds_to_searchable=searchable,
             warnings=tuple(counts.warnings),
         )
+
+
+def _files(items: Sequence[str]) -> str:
+    return f"{len(items)} file" + ("s" if len(items) != 1 else "")
+
+
+def _some(items: Sequence[str], separator: str = ", ") -> str:
+    more = f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
+    return separator.join(items[:_NAMED]) + more
 
 
 def _retire(cache: EmbeddingCache) -> None:

@@ -25,7 +25,7 @@ from ragpilot.errors import (
     RootError,
 )
 from ragpilot.freshness import Freshness
-from ragpilot.ingest.chunkers import Span, chunk_text
+from ragpilot.ingest.chunkers import Span, chunk_text_with_notes
 from ragpilot.ingest.manifest import FILE_NAME, Manifest
 from ragpilot.types import Chunk, IngestProgress
 from tests.fakes import ANN, OPERATOR, FakeEmbedder, MemoryStore
@@ -39,7 +39,7 @@ def steady(chunks: list[Chunk]) -> list[Chunk]:
     return [replace(chunk, indexed_at=0) for chunk in chunks]
 
 
-def no_chunking(*_: Any, **__: Any) -> list[Span]:
+def no_chunking(*_: Any, **__: Any) -> tuple[list[Span], list[str]]:
     raise AssertionError("nothing had to be chunked")
 
 
@@ -256,10 +256,10 @@ async def test_files_that_vanish_while_they_are_read(tmp_path: Path) -> None:
     project.write({name: content + "y = 1\n" for name, content in files.items()})
     left = [f"m{number:02}.py" for number in range(0, 50, 10)]
 
-    def deleting(*arguments: Any, **options: Any) -> list[Span]:
+    def deleting(*arguments: Any, **options: Any) -> tuple[list[Span], list[str]]:
         for name in left:
             (project.root / name).unlink(missing_ok=True)
-        return chunk_text(*arguments, **options)
+        return chunk_text_with_notes(*arguments, **options)
 
     for number, name in enumerate(files):  # the deleted ones are read last
         stamp = 1_000_000_001 if name in left else 2_000_000_001 + number
@@ -277,10 +277,10 @@ async def test_a_file_that_breaks_a_chunker_ends_nothing(tmp_path: Path) -> None
     await project.run()
     old = [chunk for chunk in project.chunks if chunk.path == "src/orders.py"]
 
-    def breaking(path: str, *arguments: Any, **options: Any) -> list[Span]:
+    def breaking(path: str, *arguments: Any, **options: Any) -> tuple[list[Span], list[str]]:
         if path == "src/orders.py":
             raise RecursionError
-        return chunk_text(path, *arguments, **options)
+        return chunk_text_with_notes(path, *arguments, **options)
 
     project.write({"src/orders.py": "broken()\n", "src/retry.py": "changed()\n", "src/new.py": "new()\n"})
     project.restart(chunk_text=breaking)
@@ -290,9 +290,21 @@ async def test_a_file_that_breaks_a_chunker_ends_nothing(tmp_path: Path) -> None
         ("src/orders.py", "chunking failed", "RecursionError")
     ]
     assert [chunk for chunk in project.chunks if chunk.path == "src/orders.py"] == old
-    project.restart(chunk_text=chunk_text)
+    project.restart(chunk_text=chunk_text_with_notes)
     report = await project.run()
     assert (report.outcome, report.changed, report.unchanged) == ("complete", 1, 4)
+
+
+async def test_what_chunkers_say_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def noting(path: str, *arguments: Any, **options: Any) -> tuple[list[Span], list[str]]:
+        return chunk_text_with_notes(path, *arguments, **options)[0], ["strange"] if path.endswith(".toml") else []
+
+    monkeypatch.setattr("ragpilot.ingest.run.self_test", lambda: {"cobol": "its grammar is missing"})
+    project = Project(tmp_path, chunk_text=noting)
+    report = await project.run()
+    assert report.outcome == "complete"
+    assert "cobol is cut by the look of its lines: its grammar is missing" in report.warnings
+    assert "Cut less well than their kind allows, 1 file: settings.toml: strange." in report.warnings
 
 
 # --- readers

@@ -193,6 +193,7 @@ def test_identity_is_the_content(tmp_path: Path) -> None:
         ("bin/tool", "#!/usr/bin/env VAR=1 node\n", "code-javascript"),
         ("bin/tool", "#!/opt/strange\n", "docs-text"),
         ("app/card.component.html", "", "template"),
+        ("Cart.vue", "", "template"),
         ("a.scss", "", "style"),
         ("README.md", "", "docs-markdown"),
         ("README", "", "docs-text"),
