@@ -166,6 +166,41 @@ def status(start: Start, *, as_json: bool) -> int:
     return asyncio.run(run_status(start.load(), as_json=as_json))
 
 
+@cli.command("eval", short_help="Measure retrieval and refusal with a question set.")
+@click.argument("questions", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--root", metavar="DIR", required=True, type=click.Path(path_type=Path), help="The folder, or of all trees."
+)
+@click.option("--json", "as_json", is_flag=True, help="Figures and every question as one JSON object.")
+@click.option("--compare", metavar="FILE", type=click.Path(exists=True, path_type=Path), help="An earlier --json run.")
+@click.option("--no-bodies", is_flag=True, help="Measure as it is before body vectors are in.")
+@click.option("--make", is_flag=True, help="Print a question set drafted from DIR, to be edited by hand.")
+@click.pass_obj
+def evaluate(
+    start: Start,
+    questions: Path | None,
+    root: Path,
+    *,
+    as_json: bool,
+    compare: Path | None,
+    no_bodies: bool,
+    make: bool,
+) -> int:
+    """Measure retrieval and refusal over DIR with QUESTIONS, a file of JSON Lines.
+
+    A line holds "query" and "relevant": [{"path", "symbol"?, "start"?, "end"?, "grade"?}]; one without "relevant" must
+    get the not-found answer. Where lines name a "repo" (and "commit"), its tree is DIR/<owner>__<name>/<commit>.
+    """
+    from ragpilot.cli_eval import run_eval, run_make
+
+    if make:
+        return asyncio.run(run_make(start.load(), root))
+    if questions is None:
+        raise click.UsageError("Give a question set, or --make to draft one.")
+    run = run_eval(start.load(), questions, root, as_json=as_json, bodies=not no_bodies, earlier=compare)
+    return asyncio.run(run)
+
+
 @cli.command(short_help="Let the folder's config.toml set everything.")
 @click.pass_obj
 def trust(start: Start) -> int:

@@ -91,7 +91,7 @@ def build_prompt(
             hint="Shorten the question, or configure a model with a larger chat.context_window.",
         )
     key = _key(question, hits)
-    blocks, fates = _fill(hits, key, counter, min(budget, room))
+    blocks, fates = enforce_budget(hits, key, counter, min(budget, room))
     warnings = []
     if room < budget and any(fate.fate != "in_prompt" for fate in fates):
         warnings.append(
@@ -104,9 +104,20 @@ def build_prompt(
     return BuiltPrompt(prompt, fates, context, tuple(warnings))
 
 
-def _fill(
+def enforce_budget(
     hits: Sequence[Hit], key: str, counter: _Counter, limit: int
 ) -> tuple[tuple[ContextBlock, ...], tuple[Fate, ...]]:
+    """Enforce the context budget: blocks, best first, whole while they fit; the next is cut or dropped, then the rest.
+
+    Args:
+        hits: Best first.
+        key: Of the fences around each block.
+        counter: Counts tokens.
+        limit: The most tokens of all blocks, joined.
+
+    Returns:
+        The blocks, and the fate of every hit.
+    """
     blocks: list[ContextBlock] = []
     left = limit
     for hit in hits:

@@ -21,7 +21,7 @@ from ragpilot.types import Candidate, Chunk, RetrievalPlan
 class Weights:
     """Every number of the ranking. Fused scores lie between 0 and 1; boosts are shares of the best one."""
 
-    dense: float = 0.6
+    dense: float = 0.7
     """Share of the cosine in the fused score; the rest is lexical."""
     dense_symbol: float = 0.3
     """The same where the question is the bare name of a symbol."""
@@ -29,7 +29,7 @@ class Weights:
     """For the best chunk of a file, by how much of all score the file's chunks hold. The strongest signal."""
     definition: float = 1.5
     """For a chunk that defines a symbol which is the whole question; half of it where prose names the symbol."""
-    file_stem: float = 0.4
+    file_stem: float = 0.3
     """For the share of the question's words that the file's own name holds."""
     test: float = 0.5
     """Factor for tests, unless the question is about tests."""

@@ -1,0 +1,116 @@
+"""`ragpilot eval`: a question set over one folder or many, through the product as it is; and drafts of such sets."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import aclosing
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from ragpilot import cli_output as out
+from ragpilot.bootstrap import build
+from ragpilot.cli_progress import reporter
+from ragpilot.config import EVERYONE, CorpusSettings, Environment
+from ragpilot.errors import RootError
+from ragpilot.evaluation.benchmark import EVALUATION_K, Result, compare, run_questions, summarise
+from ragpilot.evaluation.questions import QuestionSetError, by_tree, draft, load_questions
+from ragpilot.evaluation.report import comparison_table, summary_table
+from ragpilot.files import private_folder
+from ragpilot.ports import Embedder
+from ragpilot.retrieval import Retrieval
+from ragpilot.runtime import OwnerLock
+from ragpilot.types import Actor, IngestProgress, IngestScope
+
+EVALUATOR: Final = Actor("evaluation", frozenset({EVERYONE}), frozenset({"ask", "ingest"}))
+DRAFTED_CHUNKS: Final = 100_000
+
+
+async def run_eval(
+    environment: Environment,
+    questions: Path,
+    root: Path,
+    *,
+    as_json: bool = False,
+    bodies: bool = True,
+    earlier: Path | None = None,
+    embedder: Embedder | None = None,
+) -> int:
+    """Index every tree that the set is about (again only what changed), ask every question, print the figures."""
+    _check_folder(root)
+    before = _earlier(earlier) if earlier else None
+    results: list[Result] = []
+    for tree, asked in by_tree(load_questions(questions), root).items():
+        own = _environment_of(environment, tree)
+        with OwnerLock(own.state, "index"):
+            async with build(own, embedder=embedder) as application:
+                await _index(application.ingestion, own.settings.corpora[0], tree, bodies=bodies)
+
+                async def search(question: str, application: Any = application) -> Retrieval:
+                    retriever = application.retriever
+                    found: Retrieval = await retriever.search(EVALUATOR, question, corpus="default", top_k=EVALUATION_K)
+                    return found
+
+                results += await run_questions(asked, str(tree.relative_to(root.parent)), search)
+    summary, rows = summarise(results), [asdict(result) for result in results]
+    changes = compare(before, rows) if before is not None else None
+    if as_json:
+        out.as_json({"summary": summary, "questions": rows, **({"changes": changes} if changes is not None else {})})
+    else:
+        out.line(summary_table(summary))
+        if changes is not None:
+            out.line(comparison_table(changes))
+    return 0
+
+
+async def run_make(environment: Environment, root: Path, *, embedder: Embedder | None = None) -> int:
+    """Print a question set drafted from the folder ``root``, a line a question."""
+    _check_folder(root)
+    own = _environment_of(environment, root)
+    with OwnerLock(own.state, "index"):
+        async with build(own, embedder=embedder) as application:
+            await _index(application.ingestion, own.settings.corpora[0], root, bodies=False)
+            # What lacks a body vector is everything: this run made none.
+            scope = IngestScope(EVALUATOR, "default")
+            chunks = await application.store.without_vector(scope, "body", limit=DRAFTED_CHUNKS)
+    for row in draft(chunks):
+        out.line(json.dumps(row, ensure_ascii=False))
+    return 0
+
+
+async def _index(ingestion: Any, corpus: CorpusSettings, tree: Path, *, bodies: bool) -> None:
+    out.note(f"Indexing {tree} …")
+    run = ingestion.run(EVALUATOR, corpus, bodies=bodies)
+    with reporter(quiet=False) as progress:
+        async with aclosing(run) as events:
+            async for event in events:
+                if isinstance(event, IngestProgress):
+                    progress.show(event)
+
+
+def _environment_of(environment: Environment, tree: Path) -> Environment:
+    """The settings in force over one tree, with a state folder of its own, so that a second run is quick."""
+    folder = tree.resolve()
+    digest = hashlib.sha256(str(folder).encode("utf-8", "surrogateescape")).hexdigest()[:10]
+    state = environment.state / "eval" / f"{folder.name}-{digest}"
+    private_folder(state)
+    corpus = CorpusSettings(name="default", roots=[str(folder)])
+    settings = environment.settings.model_copy(update={"corpora": [corpus], "actors": []})
+    return environment.model_copy(update={"settings": settings, "state": state})
+
+
+def _check_folder(root: Path) -> None:
+    if not root.is_dir():
+        raise RootError(f"{root} is no folder.", hint="Give the folder of the trees with --root.")
+
+
+def _earlier(file: Path) -> list[dict[str, Any]]:
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+        rows: list[dict[str, Any]] = data["questions"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise QuestionSetError(
+            f"{file} is no earlier run: {type(error).__name__}.", hint="Give what `ragpilot eval --json` printed."
+        ) from error
+    return rows

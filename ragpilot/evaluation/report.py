@@ -1,0 +1,37 @@
+"""Runs of a question set as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def summary_table(summary: Mapping[str, Any]) -> str:
+    """The figures of a run, a line each."""
+    rows = [("questions", str(summary["questions"])), ("trees", str(summary["trees"]))]
+    for name, figure in summary.get("file", {}).items():
+        rows.append((f"file {name}", f"{figure['mean']:.3f}  [{figure['low']:.3f}, {figure['high']:.3f}]"))
+    rows += [(f"symbol {name}", f"{value:.3f}") for name, value in summary.get("symbol", {}).items()]
+    for title in ("file_by_category", "file_by_tree"):
+        rows += [(f"  ndcg@10 {name}", f"{value:.3f}") for name, value in summary.get(title, {}).items()]
+    for name in ("answered_with_a_relevant_source", "answerable_refused", "unanswerable_refused"):
+        if name in summary:
+            rows.append((name.replace("_", " "), f"{summary[name]:.1%}"))
+    rows += [(f"  refused {kind}", f"{value:.1%}") for kind, value in summary.get("refused_by_kind", {}).items()]
+    if "auroc" in summary:
+        rows.append(("auroc", f"{summary['auroc']:.4f}"))
+    rows.append(("milliseconds p50 / p95", "{p50:.0f} / {p95:.0f}".format(**summary["milliseconds"])))
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+
+def comparison_table(changes: Sequence[Mapping[str, Any]]) -> str:
+    """What changed between two runs, a question a line: NDCG@10 gained or lost, and answers gained or refused."""
+    if not changes:
+        return "No question changed."
+    lines = [f"{len(changes)} questions changed:"]
+    for change in changes:
+        before, after = change["refused"]
+        turned = "" if before == after else ("  now refused" if after else "  now answered")
+        lines.append(f"  {change['ndcg@10']:+.3f}  {change['query']}  ({change['tree']}){turned}")
+    return "\n".join(lines)
