@@ -28,7 +28,7 @@ _NAME_ANCHORS = tuple(
 _NAMED_VALUE = re.compile(
     r"(?:passw(?:or)?d|passphrase|pwd|secret|token|credentials?"
     r"|(?:api|access|account|private|encryption|signing|auth|client)[_-]?key)"
-    r"(?P<rest>[A-Za-z0-9_]{0,24})(?:[\"']\]?\s{0,3},|[\"'\]]{0,3}\s{0,4}"
+    r"(?P<rest>[A-Za-z0-9_]{0,24})(?:[\"']\]?\s{0,3}(?P<comma>,)|[\"'\]]{0,3}\s{0,4}"
     r"(?::\s{0,2}(?:str|string|&str)\s{0,3}=|:=|=>|->|[=:>])|[\"']\s{1,4}value\s{0,3}=)\s{0,4}"
     r"(?:[bruf]{0,2}(?P<quote>[\"'`])(?P<quoted>[^\"'`\s]{8,500}+)(?P=quote)"
     r"|(?P<bare>[A-Za-z0-9+/_=.~!@$%^&*-]{12,200}+)(?=[ \t]{0,20}(?:[#;]|$|</)))",
@@ -41,7 +41,7 @@ _NO_SECRET_SUFFIX = re.compile(
 )
 _PLACEHOLDER = re.compile(
     r".*(?:example|placeholder|changeme|change[-_]me|dummy|redacted|your[-_]|my[-_]?(?:secret|token|key|pass)|xxx"
-    r"|\*\*\*|\.\.\.|<|>|\$\{|\$\(|\{\{|%\(|%s|^\.{0,2}/|\[.*\]|\\\\|\{\w*\}|12345678|insert|todo|not[-_]a|fake[-_]?(?:token|secret|pass)).*"
+    r"|\*\*\*|\.\.\.|<|>|\$\{|\$\(|\{\{|%\(|%s|\(\?|\{\d|^\.{0,2}/|\[.*\]|\\\\|\{\w*\}|12345678|insert|todo|not[-_]a|fake[-_]?(?:token|secret|pass)).*"
     r"|\$\w+|%\w+%"
     r"|(?:pass(?:word|wd)?|pwd|secret|token|key|user(?:name)?|admin|root|guest|test|postgres|mysql|foo|bar|none|null|true|false)\d{0,3}",
     re.IGNORECASE,
@@ -146,6 +146,8 @@ def _named_values(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
             continue
         if lowered.endswith("publickey", 0, place):  # the token of a signed .NET assembly, which is public
             continue
+        if match["comma"] and not text[place : match.start("comma")].rstrip(" \t\"'").isupper():
+            continue  # define('DB_PASSWORD', '…') gives a value to a name; f("token", "…") may mean anything
         group = "quoted" if match["quoted"] else "bare"
         if _looks_random(match[group], quoted=group == "quoted"):
             yield *match.span(group), "assigned-secret"
