@@ -1,24 +1,23 @@
 """The composition root: from settings to parts. The one module, beside the adapters, that names a vendor.
 
-Every part can be given instead; what is not given is made from the settings, one registry a port.
+Every part can be given instead; what is not given is made from the settings, by one registry a port. Adapters of
+services that are not configured are never imported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from ragpilot.adapters.edge_store import EdgeStore
 from ragpilot.adapters.extractive import ExtractiveModel
-from ragpilot.adapters.minilm import MiniLmEmbedder
 from ragpilot.adapters.tokens import TiktokenCounter
 from ragpilot.answering import AskService
-from ragpilot.config import Environment, Settings
-from ragpilot.errors import ConfigError
+from ragpilot.config import ChatSettings, Environment, Settings
+from ragpilot.errors import ChatModelError, ConfigError
 from ragpilot.freshness import Freshness
 from ragpilot.ingest.pipeline import IngestService
 from ragpilot.ports import ChatModel, ChunkStore, Embedder, TokenCounter
@@ -26,12 +25,17 @@ from ragpilot.retrieval import Retriever
 from ragpilot.searching import SearchService
 from ragpilot.status import StatusService
 
+if TYPE_CHECKING:
+    from ragpilot.adapters.ollama_chat import OllamaChat
+    from ragpilot.adapters.openai_chat import OpenAiChat
+    from ragpilot.adapters.streaming import StreamLimits
+
 _Part = TypeVar("_Part")
 
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """All parts, put together. An async context manager: leaving it closes what it holds, in reverse order."""
+    """All parts, put together and open."""
 
     settings: Settings
     state: Path
@@ -45,56 +49,63 @@ class Application:
     ingestion: IngestService
     status: StatusService
 
-    async def __aenter__(self) -> Self:
-        return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
+@dataclass(frozen=True, slots=True)
+class ChosenChat:
+    """A chat model, and why it is this one."""
 
-    async def aclose(self) -> None:
-        """Close chat model, embedder and store; each, even where another fails. Idempotent."""
-        async with AsyncExitStack() as stack:
-            for part in (self.store, self.embedder, self.chat):
-                stack.push_async_callback(part.aclose)
+    chat: ChatModel
+    reason: str = ""
 
 
-def _embedded_store(environment: Environment) -> ChunkStore:
-    path = environment.settings.store.path
-    return EdgeStore(Path(path) if path else environment.state / "store")
-
-
-STORES: dict[str, Callable[[Environment], ChunkStore]] = {"embedded": _embedded_store}
-EMBEDDERS: dict[str, Callable[[Environment], Embedder]] = {"minilm": lambda _: MiniLmEmbedder()}
-CHAT_MODELS: dict[str, Callable[[Environment], ChatModel]] = {
-    "auto": lambda _: ExtractiveModel(),
-    "extractive": lambda _: ExtractiveModel(),
-}
-
-
-def _make(registry: dict[str, Callable[[Environment], _Part]], key: str, kind: str, environment: Environment) -> _Part:
-    if kind not in registry:
-        raise ConfigError(
-            f"{key} = {kind!r} is not available in this version of RagPilot.",
-            hint=f"Available: {', '.join(sorted(registry))}.",
-        )
-    return registry[kind](environment)
-
-
-def build(
+@asynccontextmanager
+async def build(
     environment: Environment,
     *,
     store: ChunkStore | None = None,
     embedder: Embedder | None = None,
     chat: ChatModel | None = None,
     counter: TokenCounter | None = None,
-) -> Application:
-    """Put the parts together. Opens nothing: store and models open at their first use."""
+    wrap_chat: Callable[[ChatModel], ChatModel] = lambda chat: chat,
+) -> AsyncIterator[Application]:
+    """Put the parts together; leaving closes what was opened, in reverse order, each even where another fails.
+
+    Args:
+        environment: Settings and state folder.
+        store: Instead of the configured one, as the following.
+        embedder: Makes vectors.
+        chat: Answers.
+        counter: Counts tokens of prompts.
+        wrap_chat: Laid around the chat model, such as a queue.
+
+    Raises:
+        ConfigError: A kind lacks a setting that it needs.
+        EmbedderUnavailableError: The embedder's service is away and was never reached before.
+    """
     settings = environment.settings
-    store = store or _make(STORES, "store.kind", settings.store.kind, environment)
-    embedder = embedder or _make(EMBEDDERS, "embedder.kind", settings.embedder.kind, environment)
-    chat = chat or _make(CHAT_MODELS, "chat.kind", settings.chat.kind, environment)
+    async with AsyncExitStack() as opened:
+        if store is None:
+            store = _registered(STORES, "store.kind", settings.store.kind)(environment)
+        opened.push_async_callback(store.aclose)
+        if embedder is None:
+            embedder = await _registered(EMBEDDERS, "embedder.kind", settings.embedder.kind)(environment)
+        opened.push_async_callback(embedder.aclose)
+        made = (
+            ChosenChat(chat) if chat else await _registered(CHAT_MODELS, "chat.kind", settings.chat.kind)(settings.chat)
+        )
+        opened.push_async_callback(made.chat.aclose)
+        yield _put_together(environment, store, embedder, wrap_chat(made.chat), made.reason, counter)
+
+
+def _put_together(
+    environment: Environment,
+    store: ChunkStore,
+    embedder: Embedder,
+    chat: ChatModel,
+    chat_reason: str,
+    counter: TokenCounter | None,
+) -> Application:
+    settings = environment.settings
     counter = counter or TiktokenCounter()
     ingestion = IngestService(store, embedder, settings.ingest, environment.state, corpora=settings.corpora)
     retriever = Retriever(store, embedder, settings.retrieval, identity=ingestion.identity)
@@ -108,7 +119,190 @@ def build(
         counter=counter,
         retriever=retriever,
         asker=AskService(retriever, chat, counter, settings, freshness),
-        ingestion=ingestion,
         searcher=SearchService(retriever, settings, freshness),
-        status=StatusService(store, embedder, chat, retriever, settings, freshness, ingestion.read_text),
+        ingestion=ingestion,
+        status=StatusService(
+            store, embedder, chat, retriever, settings, freshness, ingestion.read_text, chat_reason=chat_reason
+        ),
     )
+
+
+# --- stores -----------------------------------------------------------------------------------------
+
+
+def _embedded_store(environment: Environment) -> ChunkStore:
+    from ragpilot.adapters.edge_store import EdgeStore
+
+    path = environment.settings.store.path
+    return EdgeStore(Path(path) if path else environment.state / "store")
+
+
+def _qdrant_store(environment: Environment) -> ChunkStore:
+    from ragpilot.adapters.qdrant_layout import Layout
+    from ragpilot.adapters.qdrant_store import QdrantStore
+
+    store = environment.settings.store
+    layout = Layout(
+        shards=store.shards, replicas=store.replicas, on_disk=store.on_disk, quantization=store.quantization
+    )
+    key = _secret("store.api_key_env", store.api_key_env)
+    return QdrantStore(store.url or "http://localhost:6333", api_key=key, layout=layout)
+
+
+STORES: dict[str, Callable[[Environment], ChunkStore]] = {"embedded": _embedded_store, "qdrant": _qdrant_store}
+
+
+# --- embedders --------------------------------------------------------------------------------------
+
+
+async def _minilm(_: Environment) -> Embedder:
+    from ragpilot.adapters.minilm import MiniLmEmbedder
+
+    return MiniLmEmbedder()
+
+
+async def _fastembed(environment: Environment) -> Embedder:
+    from ragpilot.adapters.fastembed_models import FastembedEmbedder
+
+    model = _needed("embedder.model", environment.settings.embedder.model, "BAAI/bge-small-en-v1.5")
+    # A download happens because this very configuration names the model (DESIGN section 8).
+    embedder = FastembedEmbedder(model, cache=environment.state / "models", download=True)
+    await embedder.prepare()
+    return embedder
+
+
+async def _ollama_embedder(environment: Environment) -> Embedder:
+    from ragpilot.adapters.ollama_embedder import OllamaEmbedder
+    from ragpilot.adapters.remembered import prepare_remembered, recall
+
+    chosen = environment.settings.embedder
+    model = chosen.model or "nomic-embed-text"
+    file, source = environment.state / "embedder.json", f"ollama {chosen.url} {model}"
+    key = _secret("embedder.api_key_env", chosen.api_key_env)
+    url = chosen.url or os.environ.get("OLLAMA_HOST")
+    embedder = OllamaEmbedder(url, model, api_key=key, remembered=recall(file, source))
+    await prepare_remembered(embedder, file, source)
+    return embedder
+
+
+async def _openai_embedder(environment: Environment) -> Embedder:
+    from ragpilot.adapters.openai_embedder import OpenAiEmbedder
+    from ragpilot.adapters.remembered import prepare_remembered, recall
+
+    chosen = environment.settings.embedder
+    url = _needed("embedder.url", chosen.url, "http://localhost:8080")
+    file, source = environment.state / "embedder.json", f"openai {url} {chosen.model}"
+    key = _secret("embedder.api_key_env", chosen.api_key_env)
+    embedder = OpenAiEmbedder(url, chosen.model, api_key=key, remembered=recall(file, source))
+    await prepare_remembered(embedder, file, source)
+    return embedder
+
+
+EMBEDDERS: dict[str, Callable[[Environment], Awaitable[Embedder]]] = {
+    "minilm": _minilm,
+    "fastembed": _fastembed,
+    "ollama": _ollama_embedder,
+    "openai": _openai_embedder,
+}
+
+
+# --- chat models ------------------------------------------------------------------------------------
+
+
+async def _extractive(_: ChatSettings) -> ChosenChat:
+    return ChosenChat(ExtractiveModel())
+
+
+async def _auto(chat: ChatSettings) -> ChosenChat:
+    from ragpilot.adapters.ollama_choice import choose_chat
+
+    chosen = await choose_chat(
+        chat.url or os.environ.get("OLLAMA_HOST"),
+        chat.model,
+        ExtractiveModel(),
+        make=lambda model: _ollama(chat, model),
+    )
+    return ChosenChat(chosen.model, chosen.reason)
+
+
+async def _ollama_chat(chat: ChatSettings) -> ChosenChat:
+    model = _ollama(chat, _needed("chat.model", chat.model, "qwen2.5-coder:1.5b"))
+    return await _prepared(model)
+
+
+async def _openai_chat(chat: ChatSettings) -> ChosenChat:
+    from ragpilot.adapters.openai_chat import OpenAiChat
+
+    url = _needed("chat.url", chat.url, "http://localhost:8080")
+    key = _secret("chat.api_key_env", chat.api_key_env)
+    limits = _limits(chat)
+    return await _prepared(OpenAiChat(url, chat.model, context_window=chat.context_window, limits=limits, api_key=key))
+
+
+async def _llamacpp(chat: ChatSettings) -> ChosenChat:
+    from ragpilot.adapters.llamacpp import LlamaCppChat
+
+    path = Path(_needed("chat.model", chat.model, "models/qwen2.5-coder-1.5b-q4_k_m.gguf"))
+    return ChosenChat(LlamaCppChat(path, context_window=chat.context_window, limits=_limits(chat)))
+
+
+CHAT_MODELS: dict[str, Callable[[ChatSettings], Awaitable[ChosenChat]]] = {
+    "auto": _auto,
+    "extractive": _extractive,
+    "ollama": _ollama_chat,
+    "openai": _openai_chat,
+    "llamacpp": _llamacpp,
+}
+
+
+def _ollama(chat: ChatSettings, model: str) -> OllamaChat:
+    from ragpilot.adapters.ollama_chat import OllamaChat
+
+    return OllamaChat(
+        chat.url or os.environ.get("OLLAMA_HOST"),
+        model,
+        context_window=chat.context_window,
+        keep_alive=chat.keep_alive,
+        limits=_limits(chat),
+        api_key=_secret("chat.api_key_env", chat.api_key_env),
+    )
+
+
+async def _prepared(model: OllamaChat | OpenAiChat) -> ChosenChat:
+    """``model`` with its window and name known, if its service is there; while it is away, health says so."""
+    try:
+        await model.prepare()
+    except ChatModelError as error:
+        return ChosenChat(model, str(error))
+    return ChosenChat(model)
+
+
+def _limits(chat: ChatSettings) -> StreamLimits:
+    from ragpilot.adapters.streaming import StreamLimits
+
+    return StreamLimits(first_token=chat.first_token_seconds, idle=chat.idle_seconds, total=chat.total_seconds)
+
+
+# --- helpers ----------------------------------------------------------------------------------------
+
+
+def _registered(registry: dict[str, _Part], key: str, kind: str) -> _Part:
+    if kind not in registry:
+        raise ConfigError(f"{key} = {kind!r} is not known.", hint=f"Known: {', '.join(sorted(registry))}.")
+    return registry[kind]
+
+
+def _needed(key: str, value: str | None, example: str) -> str:
+    if not value:
+        raise ConfigError(f"{key} is not set, and this kind needs it.", hint=f"For example: {key} = {example!r}.")
+    return value
+
+
+def _secret(key: str, variable: str | None) -> str | None:
+    """The key that the environment variable holds; None where none is configured."""
+    if variable is None:
+        return None
+    value = os.environ.get(variable)
+    if not value:
+        raise ConfigError(f"{key} names the environment variable {variable}, which is not set.")
+    return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from ragpilot.citations import source_of
 from ragpilot.config import Settings
@@ -30,6 +31,8 @@ class StatusService:
         settings: Settings,
         freshness: Freshness,
         read_text: ReadText,
+        *,
+        chat_reason: str = "",
     ) -> None:
         self._store = store
         self._embedder = embedder
@@ -38,12 +41,16 @@ class StatusService:
         self._settings = settings
         self._freshness = freshness
         self._read_text = read_text
+        self._chat_reason = chat_reason
 
     async def health(self) -> dict[str, Health]:
-        """Reachability of store, embedder and model, asked at once."""
+        """Reachability of store, embedder and model, asked at once; the model's with why it is this one."""
         names = ("store", "embedder", "model")
         checks: tuple[Awaitable[Health], ...] = (self._store.check(), self._embedder.check(), self._chat.check())
-        return dict(zip(names, await asyncio.gather(*checks), strict=True))
+        found = dict(zip(names, await asyncio.gather(*checks), strict=True))
+        if self._chat_reason:
+            found["model"] = replace(found["model"], detail=self._chat_reason)
+        return found
 
     async def stats(self, actor: Actor, corpus: str | None = None) -> IndexStats:
         """Counts of what the actor may read. Raises UnknownCorpusError and StoreError."""

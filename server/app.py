@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, cast
 
 from quart import Quart, Response, request
@@ -32,21 +33,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-def compose(environment: Environment) -> Application:
-    """The core for a server: generations of its chat model pass through a queue. Nothing is opened yet."""
+def compose(environment: Environment) -> AbstractAsyncContextManager[Application]:
+    """The core for a server: generations of its chat model pass through a queue. Entering it opens the parts."""
     # Here, and not above: it loads every vendor's library, which routes over other parts have no need of.
     from ragpilot.bootstrap import build
 
-    plain = build(environment)
     limits = environment.settings.server
     admission = Admission(running=limits.max_running, waiting=limits.max_waiting)
-    return build(
-        environment,
-        store=plain.store,
-        embedder=plain.embedder,
-        chat=QueuedChatModel(plain.chat, admission),
-        counter=plain.counter,
-    )
+    return build(environment, wrap_chat=lambda chat: QueuedChatModel(chat, admission))
 
 
 class Server(Quart):

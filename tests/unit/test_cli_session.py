@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ class Opened:
         self.base = base
         self.store = MemoryStore()
 
-        def build(environment: Environment) -> bootstrap.Application:
+        def build(environment: Environment) -> AbstractAsyncContextManager[bootstrap.Application]:
             return bootstrap.build(
                 environment,
                 store=self.store,
