@@ -32,6 +32,8 @@ from tui.widgets.sources import SourcesPanel, place
 from tui.widgets.status import EXTRACT, StatusBar
 
 _ANSWER = "answer"
+_UNREAD_SECONDS = 2.0
+"""An answer that was complete sooner has not been read while it came: it is shown from its beginning."""
 _WIDTHS: list[tuple[int, str]] = [(0, "-narrow"), (100, "-wide")]
 _HEIGHTS: list[tuple[int, str]] = [(0, "-short"), (20, "-tall")]
 
@@ -122,13 +124,14 @@ class AskScreen(Screen[None]):
     async def _ask(self, event: QuestionBox.Submitted) -> None:
         event.stop()
         if self._current is not None:
+            self.question.give_back(event.question)
             self.notify("An answer is still being written; Esc stops it.", markup=False)
             return
         if len(event.question) > QUESTION_MAX_CHARS:
+            self.question.give_back(event.question)
             length, limit = count(len(event.question), "character"), f"{QUESTION_MAX_CHARS:,}"
             self.notify(f"The question has {length}; the limit is {limit}.", severity="warning", markup=False)
             return
-        self.question.accept()
         await self.sources.show(())
         self._current = await self.conversation.add(event.question)
         await self._begin_or_wait(self._current)
@@ -181,8 +184,12 @@ class AskScreen(Screen[None]):
             self._memory.add(exchange.question, exchange.answer)
         if done.model is not None:
             self.status.change(model=EXTRACT if done.extract else done.model)
-        await self._finish(exchange.finish(done, self._clock() - self._began))
+        seconds, following = self._clock() - self._began, self.conversation.is_vertical_scroll_end
+        await self._finish(exchange.finish(done, seconds))
         await self.sources.show(exchange.sources)
+        if following and seconds < _UNREAD_SECONDS:
+            # The first refresh gives the sources their room; by the second it is known what room is left.
+            self.call_after_refresh(self.call_after_refresh, self.conversation.show_beginning, exchange)
 
     @on(AnswerFailed)
     async def _fail(self, event: AnswerFailed) -> None:

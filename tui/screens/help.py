@@ -56,5 +56,5 @@ class HelpScreen(ModalScreen[None]):
 
 def _table(title: str, rows: list[tuple[str, str]] | tuple[tuple[str, str], ...]) -> Content:
     lines = [Content.styled(title, "bold")]
-    lines += [Content.assemble((f"  {key:<20}", "$text-accent"), text) for key, text in rows]
+    lines += [Content.assemble((f"  {key:<22}", "$text-accent"), text) for key, text in rows]
     return Content("\n").join(lines)

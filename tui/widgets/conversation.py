@@ -55,9 +55,9 @@ class Conversation(VerticalScroll):
         self.exchanges = []
         self.welcome.display = True
 
-    def find(self, number: int) -> Exchange | None:
-        """The exchange of that number, while it is there."""
-        return next((exchange for exchange in self.exchanges if exchange.number == number), None)
+    def show_beginning(self, exchange: Exchange) -> None:
+        """Bring an exchange's question to the top, as far as there is something to scroll."""
+        self.scroll_to_widget(exchange, top=True, animate=False)
 
     @property
     def last(self) -> Exchange | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from textual import events
+from textual import events, on
 from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
@@ -25,9 +26,19 @@ class QuestionBox(TextArea):
 
     @dataclass
     class Submitted(Message):
-        """A question was asked; the box keeps its text until ``accept`` is called."""
+        """A question was asked; the box is empty already. Whoever cannot take it gives it back."""
 
         question: str
+
+    @dataclass
+    class Pressed(Message, bubble=False):
+        """A key was pressed that acts on what was typed before it.
+
+        Actions of keys with priority run at once, while letters typed before them may still wait to be inserted.
+        This waits behind them.
+        """
+
+        act: Callable[[], object]
 
     def __init__(self) -> None:
         super().__init__(
@@ -39,10 +50,11 @@ class QuestionBox(TextArea):
         )
         self.asked = History()
 
-    def accept(self) -> None:
-        """The question was taken: remember it and be empty for the next."""
-        self.asked.add(self.text.strip())
-        self.clear()
+    def give_back(self, question: str) -> None:
+        """The question was not taken: it stands in the box again, before what was typed since."""
+        since = self.text
+        self.text = f"{question}\n{since}" if since else question
+        self.move_cursor(self.document.end)
 
     def on_paste(self, event: events.Paste) -> None:
         """Insert pasted text whole: terminals send its line breaks as CR, and it may hold what a terminal obeys."""
@@ -61,12 +73,21 @@ class QuestionBox(TextArea):
 
     def action_submit(self) -> None:
         """Ask, unless there is nothing to ask."""
-        if question := self.text.strip():
-            self.post_message(self.Submitted(question))
+        self.post_message(self.Pressed(self._submit))
 
     def action_newline(self) -> None:
         """Begin a new line."""
-        self._replace_via_keyboard("\n", *self.selection)
+        self.post_message(self.Pressed(lambda: self.insert("\n")))
+
+    @on(Pressed)
+    def _act(self, event: Pressed) -> None:
+        event.act()
+
+    def _submit(self) -> None:
+        if question := self.text.strip():
+            self.asked.add(question)
+            self.clear()
+            self.post_message(self.Submitted(question))
 
     def action_earlier(self) -> None:
         """Show the question before."""

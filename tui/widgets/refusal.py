@@ -68,7 +68,7 @@ class Failure(Vertical):
 
     def compose(self) -> ComposeResult:
         """Title, message, hint, the key that tries again."""
-        yield Static(self._title, markup=False, classes="headline")
+        yield Static(plain(self._title), markup=False, classes="headline")
         yield Static(plain(self._error.message), markup=False)
         if self._error.hint:
             yield Static(plain(self._error.hint), markup=False, classes="hint")

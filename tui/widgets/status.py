@@ -12,7 +12,12 @@ from textual.widgets import Static
 from ragpilot.types import Health, IndexStats, IngestProgress
 from tui.text import clean_line, count, duration, shorten_end
 
-_STAGES: Final = {"scan": "looking at files", "chunks": "reading files", "headers": "vectors", "bodies": "deep vectors"}
+_STAGES: Final = {
+    "scan": "looking at files",
+    "chunks": "reading files",
+    "headers": "header vectors",
+    "bodies": "body vectors",
+}
 _BAR: Final = 12
 EXTRACT: Final = "extract"
 """Stands for the model where none speaks."""
@@ -72,12 +77,19 @@ def _middle(status: Status) -> list[Content]:
         return [*parts, *_progress(status.progress)]
     if status.stats is not None:
         parts.append(Content(count(status.stats.point_count, "point")))
-        share = min(status.stats.header_share, status.stats.body_share)
-        if status.stats.point_count and share < 1:
-            parts.append(Content.styled(f"{int(share * 100)} % of vectors in", "$muted"))
+        if words := _vectors(status.stats):
+            parts.append(Content.styled(words, "$muted"))
     if model := _model(status):
         parts.append(Content.styled(model, "$muted"))
     return parts
+
+
+def _vectors(stats: IndexStats) -> str:
+    """What is still to come; nothing where all is in."""
+    for name, share in (("header", stats.header_share), ("body", stats.body_share)):
+        if stats.point_count and share < 1:
+            return f"{name} vectors {int(share * 100)} % in"
+    return ""
 
 
 def _model(status: Status) -> str:
