@@ -29,6 +29,7 @@ from ragpilot.adapters.edge_collections import Collection, Collections
 from ragpilot.adapters.edge_filters import PointId, having_ids, readable_by
 from ragpilot.adapters.edge_record import REBUILD
 from ragpilot.adapters.edge_shard import LEXICAL
+from ragpilot.adapters.tied import WIDER, cut, shows_every_tie
 from ragpilot.errors import IndexMismatchError
 from ragpilot.types import Actor, FacetField, StoreQuery, VectorName
 
@@ -101,10 +102,20 @@ def _lexical_params(actor: Actor) -> SearchParams:
 def _best(collection: Collection, actor: Actor, branches: dict[str, _Branch]) -> dict[str, Scores]:
     """The scores of each branch's best, to its limit."""
     readable = readable_by(actor)
-    asked = {name: branch for name, branch in branches.items() if branch.limit > 0}
-    requests = [branch.request(readable, branch.limit) for branch in asked.values()]
-    answers = collection.shard.query_batch(QueryBatchRequest(requests)) if requests else []
-    return {**{name: {} for name in branches}, **dict(zip(asked, map(_scores, answers), strict=True))}
+    found: dict[str, Scores] = {name: {} for name in branches}
+    sizes = {name: branch.limit + 1 for name, branch in branches.items() if branch.limit > 0}
+    while sizes:
+        requests = [branches[name].request(readable, size) for name, size in sizes.items()]
+        answers = collection.shard.query_batch(QueryBatchRequest(requests))
+        wider: dict[str, int] = {}
+        for (name, size), points in zip(sizes.items(), answers, strict=True):
+            scored, limit = [(point.score, point.id) for point in points], branches[name].limit
+            if shows_every_tie(scored, limit, size):
+                found[name] = cut(scored, limit)
+            else:
+                wider[name] = size * WIDER
+        sizes = wider
+    return found
 
 
 def _complete(

@@ -14,6 +14,7 @@ from ragpilot.adapters.index_identity import REBUILD
 from ragpilot.adapters.qdrant_collections import Known, QdrantCollections
 from ragpilot.adapters.qdrant_filters import having_ids, readable_by
 from ragpilot.adapters.qdrant_layout import LEXICAL
+from ragpilot.adapters.tied import WIDER, cut, shows_every_tie
 from ragpilot.errors import IndexMismatchError
 from ragpilot.types import Actor, FacetField, StoreQuery, VectorName
 
@@ -93,9 +94,19 @@ async def _best(
 ) -> dict[str, Scores]:
     """The scores of each branch's best, to its limit."""
     readable = readable_by(actor)
-    asked = {name: branch for name, branch in branches.items() if branch.limit > 0}
-    answers = await _batch(collections, known, [branch.request(readable, branch.limit) for branch in asked.values()])
-    return {**{name: {} for name in branches}, **dict(zip(asked, map(_scores, answers), strict=True))}
+    found: dict[str, Scores] = {name: {} for name in branches}
+    sizes = {name: branch.limit + 1 for name, branch in branches.items() if branch.limit > 0}
+    while sizes:
+        requests = [branches[name].request(readable, size) for name, size in sizes.items()]
+        wider: dict[str, int] = {}
+        for (name, size), points in zip(sizes.items(), await _batch(collections, known, requests), strict=True):
+            scored, limit = [(point.score, str(point.id)) for point in points], branches[name].limit
+            if shows_every_tie(scored, limit, size):
+                found[name] = cut(scored, limit)
+            else:
+                wider[name] = size * WIDER
+        sizes = wider
+    return found
 
 
 async def _complete(
