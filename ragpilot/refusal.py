@@ -7,13 +7,16 @@ ranking weights nor documents that the actor cannot read can move them.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 from ragpilot.config import RetrievalSettings
-from ragpilot.lexical import document_terms, term_id
+from ragpilot.lexical import QUESTION_WORDS, document_terms, question_terms, term_id, terms_of, words
 from ragpilot.types import Bounds, Chunk, GateCalibration, TermStatistics
 
 FALLBACK_FLOOR = 0.35
+_IDENTIFIER = re.compile(r"[a-z][A-Z]|[^\W_]_[^\W_]")
+
 GATE_HITS = 8
 """How many of the best hits are searched for the question's rare words."""
 
@@ -65,9 +68,30 @@ def word_share(terms: Sequence[str], chunk: Chunk, statistics: TermStatistics) -
     return sum(weight for term, weight in weights.items() if term in held) / mass
 
 
+def names(question: str) -> tuple[str, ...]:
+    """What a question calls by a name: capitalised inside the sentence, or spelt as an identifier is."""
+    found = [
+        word
+        for at, word in enumerate(words(question))
+        if word.lower() not in QUESTION_WORDS and ((at and word[0].isupper()) or _IDENTIFIER.search(word))
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def names_foreign(question: str, statistics: TermStatistics) -> bool:
+    """Whether the question names something that stands in nothing the actor may read, such as another project."""
+    return any(not statistics.frequencies.get(term_id(terms_of(name)[-1]), 0) for name in names(question))
+
+
 def evidence(
-    best_cosine: float, terms: Sequence[str], best: Sequence[Chunk], statistics: TermStatistics, word_weight: float
+    question: str,
+    best_cosine: float,
+    best: Sequence[Chunk],
+    statistics: TermStatistics,
+    calibration: GateCalibration,
 ) -> float:
-    """What the gate is compared with: best cosine, and how much of the question one of the best chunks spells out."""
+    """What the gate is compared with: best cosine, what one of the best chunks spells out, less foreign names."""
+    terms = question_terms(question)
     share = max((word_share(terms, chunk, statistics) for chunk in best[:GATE_HITS]), default=0.0)
-    return best_cosine + word_weight * share
+    foreign = calibration.foreign_name if names_foreign(question, statistics) else 0.0
+    return best_cosine + calibration.word_weight * share - foreign

@@ -134,7 +134,7 @@ class Retriever:
         candidates = await self._candidates(actor, query)
         watch.lap("search")
         ranked = ranking.rank(candidates, asked, plan, self._weights)
-        evidence = self._evidence(ranked, terms, statistics)
+        evidence = self._evidence(question, ranked, statistics)
         found = _Found(ranked, bounds, evidence)
         if not found.passes_gate:
             watch.lap("rank")
@@ -182,13 +182,13 @@ class Retriever:
             for candidate in candidates
         ]
 
-    def _evidence(self, ranked: Sequence[Ranked], terms: Sequence[str], statistics: TermStatistics) -> float:
+    def _evidence(self, question: str, ranked: Sequence[Ranked], statistics: TermStatistics) -> float:
         if not ranked:
             return 0.0
         calibration = self._embedder.gate or GateCalibration(threshold=0.0, per_decade=0.0)
         best_cosine = max(item.cosine for item in ranked)
         best = [item.candidate.chunk for item in ranked[: refusal.GATE_HITS]]
-        return refusal.evidence(best_cosine, terms, best, statistics, calibration.word_weight)
+        return refusal.evidence(question, best_cosine, best, statistics, calibration)
 
     def _choose(self, ranked: Sequence[Ranked], bounds: Bounds, plan: RetrievalPlan) -> list[Ranked]:
         above = [item for item in ranked if item.cosine >= bounds.floor]

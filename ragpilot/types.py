@@ -38,6 +38,8 @@ class Actor:
     name: str
     principals: frozenset[str]
     permissions: frozenset[Permission] = frozenset({"ask"})
+    default_corpus: str | None = None
+    """The corpus of a request that names none; None: the first one that this actor may know of."""
 
     def may(self, permission: Permission) -> bool:
         """Whether this actor holds ``permission``."""
@@ -226,8 +228,9 @@ class Hit:
 class GateCalibration:
     """The gate of one embedder: what a question's evidence must reach, by how much the actor may read.
 
-    Evidence is the best cosine plus ``word_weight`` times the largest share of the question's IDF mass that one of
-    the best hits holds. The background of unrelated text rises with the logarithm of the corpus's size.
+    Evidence is the best cosine, plus ``word_weight`` times the largest share of the question's IDF mass that one of
+    the best hits holds, less ``foreign_name`` where the question names something that stands nowhere. The background
+    of unrelated text rises with the logarithm of the corpus's size.
     """
 
     threshold: float
@@ -236,6 +239,7 @@ class GateCalibration:
     """Added for each tenfold of that."""
     reference_chunks: int = 2000
     word_weight: float = 0.2
+    foreign_name: float = 0.1
 
 
 @dataclass(frozen=True, slots=True)
