@@ -9,20 +9,20 @@ from ragpilot.ingest.chunkers.spans import Span
 from ragpilot.ingest.chunkers.words import new_words, path_phrase
 
 MOST_WORDS = 60
-_MOST_SIGNATURE_WORDS = 18
+_MOST_DETAILS = 8
 BREADCRUMB = " › "
 
 
 def header(path: str, subject: str, *, details: Iterable[str] = (), doc: str = "") -> str:
-    """``path words: subject, further words. First sentence``, most telling first, at most ``MOST_WORDS`` words.
+    """``path words: subject. First sentence. further words``, at most ``MOST_WORDS`` words.
 
-    ``subject`` and ``doc`` are words already; ``details`` are pieces of source, of which only new names are kept.
+    What tells most comes first, for an embedder reads only so far. ``subject`` and ``doc`` are words already;
+    ``details`` are pieces of source, of which only names that say something new are kept.
     """
     place = path_phrase(path)
     head = f"{place}: {subject}" if subject and subject != place else place
-    extra = " ".join(new_words(" ".join(details), (place + " " + subject).split(), _MOST_SIGNATURE_WORDS))
-    sentence = ". ".join(part for part in (", ".join(part for part in (head, extra) if part), doc) if part)
-    return " ".join(sentence.split()[:MOST_WORDS])
+    extra = " ".join(new_words(" ".join(details), (place + " " + subject).split(), _MOST_DETAILS))
+    return " ".join(". ".join(filter(None, (head, doc, extra))).split()[:MOST_WORDS])
 
 
 def numbered(cuts: Sequence[Cut], title: str, symbol: str | None, head: str) -> list[Span]:

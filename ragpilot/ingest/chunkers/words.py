@@ -17,7 +17,7 @@ _MOSTLY_LOWER = re.compile(r"^[A-Z]{2,}s$")
 
 _DATA = re.compile(r"(?=\D*\d)[0-9a-fA-F]{7,}|(?=(?:\D*\d){3})\w{24,}")
 
-_FOLDERS = 3
+_FOLDERS = 2
 _NAMELESS_STEMS = frozenset({"__init__", "__main__", "index", "mod", "lib", "readme", "doc", "package-info"})
 _NAMELESS_FOLDERS = frozenset(
     "src main java kotlin scala lib include source sources crates packages com org net".split()
