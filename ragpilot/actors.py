@@ -59,7 +59,7 @@ def _local(settings: Settings, token: str | None, local_token: str | None) -> Ac
 
 def _configured(actor: ActorSettings) -> Actor:
     permissions: frozenset[Permission] = frozenset(actor.permissions)
-    return Actor(actor.name, frozenset(actor.principals), permissions)
+    return Actor(actor.name, frozenset(actor.principals), permissions, actor.corpus)
 
 
 def _matches(presented: str, known: str, variables: Mapping[str, str]) -> bool:

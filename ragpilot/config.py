@@ -218,6 +218,8 @@ class ActorSettings(Section):
     name: Name
     principals: list[Principal] = []
     permissions: list[PermissionName] = ["ask"]
+    corpus: Name | None = None
+    """The corpus of a request that names none; unset: the first one that the actor may know of."""
     tokens: Annotated[list[TokenHash], Field(min_length=1)]
     """SHA-256 of each token in hexadecimal, or ``env:NAME``; never clear text."""
 

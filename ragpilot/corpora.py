@@ -6,6 +6,9 @@ from ragpilot.config import CorpusSettings, Settings
 from ragpilot.errors import UnknownCorpusError
 from ragpilot.types import Actor
 
+NOTHING = "none"
+"""What an actor asks who may know of no corpus: he finds nothing in it, and learns no name of another."""
+
 
 def may_know(actor: Actor, corpus: CorpusSettings) -> bool:
     """Whether the configuration lets the actor read anything of the corpus; what is in it plays no part."""
@@ -18,16 +21,24 @@ def known_corpora(settings: Settings, actor: Actor) -> list[CorpusSettings]:
     return [corpus for corpus in settings.corpora if may_know(actor, corpus)]
 
 
-def resolve_corpus(settings: Settings, actor: Actor, name: str | None) -> CorpusSettings:
-    """The named corpus, or the actor's default: the first that he may know of.
+def default_corpus(settings: Settings, actor: Actor) -> CorpusSettings:
+    """The corpus of a request that names none: the actor's own default, else the first that he may know of.
 
-    An actor who may know of none gets the first one: whatever he asks of it, he finds nothing. Raises
-    UnknownCorpusError, in the same words for one that does not exist and one that he may not know of.
+    A default that is not configured, or that he may not know of, is passed over without a word.
     """
     known = known_corpora(settings, actor)
+    own = (corpus for corpus in known if corpus.name == actor.default_corpus)
+    return next(own, known[0] if known else CorpusSettings(name=NOTHING, readers=[]))
+
+
+def resolve_corpus(settings: Settings, actor: Actor, name: str | None) -> CorpusSettings:
+    """The named corpus, or the actor's default.
+
+    Raises UnknownCorpusError, in the same words for one that does not exist and one that he may not know of.
+    """
     if name is None:
-        return known[0] if known else settings.corpora[0]
-    found = next((corpus for corpus in known if corpus.name == name), None)
+        return default_corpus(settings, actor)
+    found = next((corpus for corpus in known_corpora(settings, actor) if corpus.name == name), None)
     if found is None:
         raise UnknownCorpusError(name)
     return found

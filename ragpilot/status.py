@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ragpilot.citations import source_of
 from ragpilot.config import Settings
-from ragpilot.corpora import known_corpora, resolve_corpus
+from ragpilot.corpora import default_corpus, known_corpora, resolve_corpus
 from ragpilot.errors import UnknownSourceError
 from ragpilot.freshness import Freshness
 from ragpilot.ports import ChatModel, ChunkStore, Embedder
@@ -71,17 +71,18 @@ class StatusService:
         )
 
     async def corpora(self, actor: Actor) -> list[CorpusInfo]:
-        """The corpora that the actor may know of, the default one first named."""
+        """The corpora that the actor may know of, in the configuration's order."""
+        default = default_corpus(self._settings, actor).name
         return [
             CorpusInfo(
                 name=corpus.name,
-                default=at == 0,
+                default=corpus.name == default,
                 point_count=await self._store.count(actor, corpus.name),
                 last_ingestion_time=await self._store.last_indexed(actor, corpus.name),
                 dimensions=self._embedder.identity.dimensions,
                 embedder=self._embedder.identity.name,
             )
-            for at, corpus in enumerate(known_corpora(self._settings, actor))
+            for corpus in known_corpora(self._settings, actor)
         ]
 
     async def source(self, actor: Actor, corpus: str | None, chunk_id: str, *, context: int = 10) -> SourceText:

@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from ragpilot.answering import AskService
-from ragpilot.config import ActorSettings, CorpusSettings, RetrievalSettings, ServerSettings, Settings
+from ragpilot.config import (
+    ActorSettings,
+    CorpusSettings,
+    GrantSettings,
+    RetrievalSettings,
+    ServerSettings,
+    Settings,
+)
 from ragpilot.ports import ChatModel
 from ragpilot.types import Actor, IngestProgress, IngestReport
 from server.admission import Admission, QueuedChatModel
@@ -111,13 +118,14 @@ def settings_of(**sections: Any) -> Settings:
 def with_actors() -> Settings:
     """Ann may ask, Bob may ask and reads his own, Olga may also index."""
     return settings_of(
+        corpora=[CorpusSettings(grants=[GrantSettings(paths=["bob/**"], readers=["user:bob"])])],
         actors=[
             ActorSettings(name="ann", principals=["team:everyone"], tokens=[_hash("ann")]),
             ActorSettings(name="bob", principals=["user:bob"], tokens=[_hash("bob")]),
             ActorSettings(
                 name="olga", principals=["team:everyone"], permissions=["ask", "ingest"], tokens=[_hash("olga")]
             ),
-        ]
+        ],
     )
 
 
