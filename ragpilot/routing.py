@@ -57,7 +57,8 @@ _SMALL_TALK = re.compile(
       | (?:many\s+)?thanks?(?:\s+(?:you|a\s+lot|so\s+much|very\s+much))*(?:\s+for\s+(?:your|the)\s+help)?|thx|cheers
       | (?:ok(?:ay)?|cool|great|nice|perfect|awesome|got\s+it|sounds\s+good|good\s+job|well\s+done|lol|haha+)
       | (?:good\s*)?bye+(?:\s*bye+)?|see\s+you(?:\s+(?:later|soon))?
-      | (?:who|what)\s+are\s+you|what\s+can\s+you\s+do|how\s+old\s+are\s+you|where\s+(?:are\s+you\s+from|do\s+you\s+live)
+      | (?:who|what)\s+are\s+you|what\s+can\s+you\s+do|how\s+old\s+are\s+you
+      | where\s+(?:are\s+you\s+from|do\s+you\s+live)
       | (?:\w+,\s+)?(?:please\s+)?(?:tell\s+me|what(?:'s|\s+is))\s+your\s+(?:\w+\s+)?(?:name|age|purpose|job)
       | are\s+you\s+(?:a\s+)?(?:human|real|robot|bot|an\s+ai)
       | tell\s+me\s+(?:a\s+joke|something(?:\s+(?:funny|interesting))?)|(?:please\s+)?help(?:\s+me)?|test(?:ing)?|ping
