@@ -23,17 +23,29 @@ class SearchService:
         self._freshness = freshness
 
     async def search(
-        self, actor: Actor, question: str, *, k: int | None = None, corpus: str | None = None, focus: Sequence[str] = ()
+        self,
+        actor: Actor,
+        question: str,
+        *,
+        k: int | None = None,
+        corpus: str | None = None,
+        focus: Sequence[str] = (),
+        min_score: float | None = None,
+        texts: bool = False,
     ) -> dict[str, Any]:
         """What ``POST /search`` answers: hits as sources, the bounds in force, near misses, plan and timings.
 
+        ``min_score`` can raise the floor, never lower it; with ``texts``, each hit brings its ``text``.
         Raises UnknownCorpusError, IndexMismatchError, EmbedderError and StoreError.
         """
         name = resolve_corpus(self._settings, actor, corpus).name
-        found = await self._retriever.search(actor, question, corpus=name, top_k=k, focus=focus)
+        found = await self._retriever.search(actor, question, corpus=name, top_k=k, focus=focus, min_score=min_score)
         stale = await self._freshness.stale(hit.chunk for hit in found.hits)
+        hits = [to_wire(source_of(hit.chunk, hit.score, stale=hit.chunk.id in stale)) for hit in found.hits]
+        if texts:
+            hits = [{**shown, "text": hit.chunk.text} for shown, hit in zip(hits, found.hits, strict=True)]
         return {
-            "hits": [to_wire(source_of(hit.chunk, hit.score, stale=hit.chunk.id in stale)) for hit in found.hits],
+            "hits": hits,
             **to_wire(found.bounds),
             "evidence": found.evidence,
             "nearMisses": to_wire(found.near_misses),

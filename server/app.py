@@ -21,6 +21,8 @@ from server.context import Context, Services
 from server.guard import STALL_SECONDS, AsgiApp, Guard, request_id
 from server.ingest import ingest_routes
 from server.lifecycle import Lifecycle
+from server.mcp import McpMount
+from server.mcp_rpc import PATHS as MCP_PATHS
 from server.problems import CONTENT_TYPE as PROBLEM_TYPE
 from server.problems import UNEXPECTED, Problem, ProblemError, from_error, from_http
 from server.runs import IngestRuns
@@ -88,19 +90,22 @@ def create_app(
     for routes in (ask_routes, search_routes, status_routes, ingest_routes):
         app.register_blueprint(routes(context))
     _answer_errors(app)
+    mount = McpMount(cast("AsgiApp", app.asgi_app), context)
 
     @app.while_serving
     async def serving() -> AsyncGenerator[None, None]:
         context.runs.fill()
         yield
+        await mount.aclose()
         await context.runs.aclose()
 
     posts = [rule.rule for rule in app.url_map.iter_rules() if "POST" in (rule.methods or ())]
     guard = Guard(
-        cast("AsgiApp", app.asgi_app),
+        mount,
         settings.server,
         context.lifecycle,
-        json_paths=posts,
+        json_paths=[*posts, *MCP_PATHS],
+        rpc_paths=MCP_PATHS,
         stall_seconds=stall_seconds,
     )
     app.asgi_app = guard  # type: ignore[method-assign, assignment]

@@ -20,6 +20,7 @@ from werkzeug.http import parse_options_header
 
 from ragpilot.config import ServerSettings
 from ragpilot.logs import log_unexpected
+from server import mcp_rpc
 from server.lifecycle import Lifecycle
 from server.origins import Origins, RawHeaders, header_values, is_preflight
 from server.problems import CONTENT_TYPE as PROBLEM_TYPE
@@ -56,7 +57,10 @@ def cleanup(scope: Any) -> AsyncExitStack:
 
 
 class Guard:
-    """An ASGI application around ``app``. ``json_paths``: where the body of a POST must be JSON."""
+    """An ASGI application around ``app``.
+
+    ``json_paths``: where the body of a POST must be JSON; ``rpc_paths``: where refusals are errors of JSON-RPC.
+    """
 
     def __init__(
         self,
@@ -65,6 +69,7 @@ class Guard:
         lifecycle: Lifecycle,
         *,
         json_paths: Collection[str],
+        rpc_paths: Collection[str] = (),
         stall_seconds: float = STALL_SECONDS,
     ) -> None:
         self._app = app
@@ -72,13 +77,16 @@ class Guard:
         self._origins = Origins(settings)
         self._lifecycle = lifecycle
         self._json_paths = frozenset(json_paths)
+        self._rpc_paths = frozenset(rpc_paths)
         self._stall_seconds = stall_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; the lifespan passes through, and there are no WebSockets here."""
         if scope["type"] == "http":
             with self._lifecycle.request():
-                await _Exchange(scope, receive, send, self._origins, self._stall_seconds).run(self._serve)
+                refusal = mcp_rpc.refusal if scope["path"] in self._rpc_paths else _problem_document
+                exchange = _Exchange(scope, receive, send, self._origins, self._stall_seconds, refusal)
+                await exchange.run(self._serve)
         elif scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         else:
@@ -110,7 +118,15 @@ class _ReaderStalledError(TimeoutError):
 class _Exchange:
     """One request and its response."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, origins: Origins, stall_seconds: float) -> None:
+    def __init__(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        origins: Origins,
+        stall_seconds: float,
+        refusal: Callable[[Problem, str], tuple[str, bytes]],
+    ) -> None:
         self.id = uuid4().hex
         self.scope: Scope = {**scope, _REQUEST_ID: self.id}
         self.headers: RawHeaders = tuple(scope["headers"])
@@ -118,6 +134,7 @@ class _Exchange:
         self._send = send
         self._origins = origins
         self._stall_seconds = stall_seconds
+        self._refusal = refusal
         self._body: bytes | None = None
         self._received = False
         self._status: int | None = None
@@ -209,8 +226,9 @@ class _Exchange:
             # Too late for a status. The response stays unfinished, which every client can tell from a whole one.
             return
         named = [(name.lower().encode(), value.encode()) for name, value in problem.headers]
+        kind, body = self._refusal(problem, self.id)
         with suppress(_ReaderStalledError):
-            await self.answer(problem.status, [(b"content-type", PROBLEM_TYPE.encode()), *named], problem.body(self.id))
+            await self.answer(problem.status, [(b"content-type", kind.encode()), *named], body)
 
     def _added(self, headers: RawHeaders) -> RawHeaders:
         names = {name.lower() for name, _ in headers}
@@ -228,6 +246,10 @@ class _Exchange:
         status = self._status or 499
         end = "" if self._finished else " unfinished"
         logger.info("%s %s %d%s %.0f ms %s", self.scope["method"], path, status, end, milliseconds, self.id)
+
+
+def _problem_document(problem: Problem, number: str) -> tuple[str, bytes]:
+    return PROBLEM_TYPE, problem.body(number)
 
 
 async def _refuse_websocket(send: Send) -> None:

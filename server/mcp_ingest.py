@@ -1,0 +1,162 @@
+"""The tool that writes: ``rag_ingest``, for actors who may index, over configured roots alone."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+import anyio
+from mcp_types import ToolAnnotations
+
+from ragpilot.config import CorpusSettings
+from ragpilot.corpora import known_corpora, resolve_corpus
+from ragpilot.errors import InvalidRequestError, RagPilotError
+from ragpilot.events import to_wire
+from ragpilot.types import IngestProgress, IngestReport
+from server.context import Context
+from server.ingest import locate
+from server.logs import SECURITY
+from server.mcp_schemas import FailedFile, IngestArguments, IngestResult
+from server.mcp_tool import Call, Output, Tool
+from server.problems import ProblemError
+from server.runs import RunEvent
+from server.sse import EventStream
+
+NAME = "rag_ingest"
+
+WATCHED_SECONDS = 600.0
+"""How long a caller who sees progress is kept waiting for the end of a run."""
+UNWATCHED_SECONDS = 45.0
+"""And one who does not: most clients give a silent call up after a minute."""
+BEAT_SECONDS = 2.0
+FAILURES_TOLD = 20
+PATH_LOGGED = 300
+
+_STAGES = {"scan": "Looking at files", "chunks": "Reading files", "headers": "Embedding names", "bodies": "Embedding"}
+
+logger = logging.getLogger(__name__)
+
+
+def ingest_tool(context: Context) -> Tool:
+    """The tool for whoever may index."""
+    return Tool(
+        name=NAME,
+        title="Index a folder or file",
+        description=(
+            "Brings the index up to date with a folder or file inside a configured root: new and changed files are "
+            "indexed, deleted ones are removed, unchanged ones cost nothing. Use it after you have changed files that "
+            "you want to ask about. One run at a time; it goes on in the server when its caller leaves."
+        ),
+        arguments=IngestArguments,
+        result=IngestResult,
+        annotations=ToolAnnotations(
+            read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
+        ),
+        run=_Ingesting(context).run,
+        # The wait for the run ends before, with a result; this is for what comes before it.
+        seconds=WATCHED_SECONDS + 30.0,
+        permission="ingest",
+    )
+
+
+def log_call(call: Call, path: object, outcome: str) -> None:
+    """One line at the security level: who wanted to have what indexed, and what came of it."""
+    # As Python spells it, so that no path can forge a line of the log.
+    shown = ascii(path)[:PATH_LOGGED]
+    logger.log(SECURITY, "%s by %s, path %s: %s (%s)", NAME, call.actor.name, shown, outcome, call.request_id)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ingesting:
+    context: Context
+
+    async def run(self, call: Call, given: IngestArguments) -> Output:
+        outcome = "failed"
+        try:
+            result = await self._run(call, given)
+            outcome = result.outcome
+        except (RagPilotError, ProblemError) as error:
+            outcome = error.problem.code if isinstance(error, ProblemError) else error.code
+            raise
+        except asyncio.CancelledError:
+            outcome = "left by its caller"
+            raise
+        finally:
+            log_call(call, given.path, outcome)
+        return Output(_words(result), result)
+
+    async def _run(self, call: Call, given: IngestArguments) -> IngestResult:
+        await call.progress.tell("Looking at files", always=True)
+        corpus, path = await self._target(call, given)
+        stream = EventStream[RunEvent](
+            self.context.runs.start(call.actor, corpus, path, rebuild=False).watch(),
+            request_id=call.request_id,
+            lifecycle=self.context.lifecycle,
+            keep_alive=BEAT_SECONDS,
+        )
+        patience = asyncio.timeout(WATCHED_SECONDS if call.progress.watched else UNWATCHED_SECONDS)
+        try:
+            async with patience:
+                return _result(corpus.name, await _report(stream, call))
+        except TimeoutError:
+            if not patience.expired():
+                raise
+            return IngestResult(collection=corpus.name, outcome="running")
+        finally:
+            # It closes the watch; the run itself goes on.
+            with anyio.CancelScope(shield=True):
+                await stream.aclose()
+
+    async def _target(self, call: Call, given: IngestArguments) -> tuple[CorpusSettings, Path | None]:
+        """The corpus, and the place in it; None: all of it. Raises InvalidRequestError, UnknownCorpusError."""
+        settings = self.context.services.settings
+        corpus = resolve_corpus(settings, call.actor, given.collection)
+        posix, windows = PurePosixPath(given.path), PureWindowsPath(given.path)
+        if posix.is_absolute() or windows.is_absolute() or windows.drive or windows.root:
+            raise InvalidRequestError("'path' must be relative to a configured root, not absolute.", field="path")
+        if ".." in (*posix.parts, *windows.parts):
+            raise InvalidRequestError("'path' must not hold '..': it lies inside a configured root.", field="path")
+        if not posix.parts:
+            return corpus, None
+        corpora = [corpus] if given.collection is not None else known_corpora(settings, call.actor)
+        return await asyncio.to_thread(locate, corpora, given.path)
+
+
+async def _report(events: EventStream[RunEvent], call: Call) -> IngestReport:
+    while True:
+        match await events.next():
+            case IngestReport() as report:
+                return report
+            case IngestProgress(stage=stage, done=done, total=total):
+                await call.progress.tell(f"{_STAGES[stage]}: {done:,} of {total:,}" if total else _STAGES[stage])
+            case None:
+                await call.progress.tell("Indexing")
+
+
+def _result(collection: str, report: IngestReport) -> IngestResult:
+    failed = [FailedFile(path=one.path, reason=one.reason) for one in report.failed[:FAILURES_TOLD]]
+    left_out = dict(Counter(one.reason for one in report.left_out).most_common())
+    wire: dict[str, Any] = to_wire(report)
+    return IngestResult.model_validate({**wire, "collection": collection, "leftOut": left_out, "failed": failed})
+
+
+def _words(result: IngestResult) -> str:
+    if result.outcome == "running":
+        return (
+            f"{result.collection} is still being indexed, and the run goes on in the server. What is indexed so far "
+            "can be asked about; rag_collections shows how far it is."
+        )
+    counts = {"new": result.added, "changed": result.changed, "unchanged": result.unchanged, "removed": result.removed}
+    changes = ", ".join(f"{number:,} {word}" for word, number in counts.items() if number)
+    lines = [f"{result.collection}: {changes or 'no documents'}; {result.chunks:,} passages; {result.seconds:.1f} s."]
+    if result.outcome == "nothing":
+        lines.append("Nothing was indexed: no file there is of a kind that can be.")
+    if result.left_out:
+        lines.append("Left out: " + ", ".join(f"{number:,} {why}" for why, number in result.left_out.items()) + ".")
+    lines += [f"Failed: {one.path}: {one.reason}" for one in result.failed]
+    lines += [f"Warning: {warning}" for warning in result.warnings]
+    return "\n".join(lines)

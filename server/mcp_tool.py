@@ -1,0 +1,129 @@
+"""What a tool for agents is: its description, one call of it, its progress, its output, and what is said of errors."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from mcp_types import ToolAnnotations
+
+from ragpilot.errors import (
+    ChatModelError,
+    ChatModelTimeoutError,
+    ChatModelUnavailableError,
+    EmbedderError,
+    EmbedderUnavailableError,
+    RagPilotError,
+    StoreError,
+    StoreUnavailableError,
+    UnknownCorpusError,
+)
+from ragpilot.types import Actor, Permission
+from server.mcp_schemas import Result, input_schema, output_schema
+from server.problems import from_error
+from server.requests import Body
+
+PROGRESS_SECONDS = 0.5
+"""Progress is told at most this often."""
+
+_AWAY: tuple[tuple[type[RagPilotError], str], ...] = (
+    (StoreUnavailableError, "The store of the index is away."),
+    (StoreError, "The store of the index failed."),
+    (EmbedderUnavailableError, "The embedder is away."),
+    (EmbedderError, "The embedder failed."),
+    (ChatModelUnavailableError, "The chat model is away; rag_query works without it."),
+    (ChatModelError, "The chat model failed; rag_query works without it."),
+)
+"""An agent learns which part it is. Addresses, folders and causes are for `ragpilot status` and the server's log."""
+
+
+class ToolError(Exception):
+    """A call that failed, in words for the agent that made it."""
+
+
+class Report(Protocol):
+    """Sends one notification of progress, where the caller asked for them."""
+
+    async def __call__(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Send it."""
+        ...
+
+
+class Progress:
+    """Progress of one call. ``watched``: somebody has asked for it."""
+
+    def __init__(self, report: Report, *, watched: bool) -> None:
+        self._report = report
+        self.watched = watched
+        self._number = 0
+        self._last = float("-inf")
+
+    async def tell(self, message: str, *, always: bool = False) -> None:
+        """Tell what is done now. Told too soon after the last one, it is dropped, unless ``always``."""
+        now = time.monotonic()
+        if not self.watched or (now - self._last < PROGRESS_SECONDS and not always):
+            return
+        self._last = now
+        # The protocol wants a number that grows with every notification, and knows no stages that begin anew.
+        self._number += 1
+        await self._report(self._number, None, message)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a tool."""
+
+    actor: Actor
+    request_id: str
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a call gives: text for the agent, and the same as JSON."""
+
+    text: str
+    result: Result
+
+    @property
+    def structured(self) -> dict[str, Any]:
+        """The result in JSON types."""
+        return self.result.model_dump(mode="json", by_alias=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool. ``run`` gets its arguments checked, as an instance of ``arguments``."""
+
+    name: str
+    title: str
+    description: str
+    arguments: type[Body]
+    result: type[Result]
+    annotations: ToolAnnotations
+    run: Callable[[Call, Any], Awaitable[Output]]
+    seconds: float
+    """A call that takes longer is cut off."""
+    permission: Permission = "ask"
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        """JSON schema of the arguments."""
+        return input_schema(self.arguments)
+
+    @property
+    def output_schema(self) -> dict[str, Any]:
+        """JSON schema of the structured output."""
+        return output_schema(self.result)
+
+
+def words_of(error: RagPilotError) -> str:
+    """What an agent is told of ``error``: what is away or wrong and what to do, without details."""
+    if isinstance(error, UnknownCorpusError):
+        return f"{error.message} rag_collections lists those there are."
+    if isinstance(error, ChatModelTimeoutError):
+        return error.message
+    away = next((words for kind, words in _AWAY if isinstance(error, kind)), None)
+    return away or from_error(error).detail

@@ -1,0 +1,72 @@
+"""The toolbox: every tool there is, who gets to see which, and one call within its deadline, errors as words."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from ragpilot.errors import RagPilotError
+from ragpilot.logs import log_unexpected
+from ragpilot.types import Actor
+from server.context import Context
+from server.mcp_ingest import NAME as INGEST
+from server.mcp_ingest import ingest_tool, log_call
+from server.mcp_reading import reading_tools
+from server.mcp_tool import Call, Output, Progress, Tool, ToolError, words_of
+from server.problems import UNEXPECTED, ProblemError, from_error
+from server.requests import check
+
+__all__ = ["Call", "Output", "Progress", "Tool", "ToolError", "Toolbox"]
+
+logger = logging.getLogger(__name__)
+
+
+class Toolbox:
+    """The tools over one server's services."""
+
+    def __init__(self, context: Context) -> None:
+        self._tools = {tool.name: tool for tool in (*reading_tools(context), ingest_tool(context))}
+
+    def all(self) -> list[Tool]:
+        """Every tool, whoever may call it."""
+        return list(self._tools.values())
+
+    def of(self, actor: Actor) -> list[Tool]:
+        """The tools that ``actor`` may call; of others he learns nothing."""
+        return [tool for tool in self._tools.values() if actor.may(tool.permission)]
+
+    def find(self, call: Call, name: str, arguments: Mapping[str, Any]) -> Tool | None:
+        """The tool of that name; None where there is none, and where the actor may not call it."""
+        tool = self._tools.get(name)
+        if tool is None or call.actor.may(tool.permission):
+            return tool
+        if tool.name == INGEST:
+            log_call(call, arguments.get("path"), "forbidden")
+        return None
+
+    async def run(self, tool: Tool, call: Call, arguments: Mapping[str, Any]) -> Output:
+        """Call a tool. Raises ToolError for whatever goes wrong in it, and nothing else."""
+        deadline = asyncio.timeout(tool.seconds)
+        try:
+            async with deadline:
+                return await tool.run(call, check(tool.arguments, dict(arguments)))
+        except TimeoutError as error:
+            if not deadline.expired():
+                raise ToolError(self._unexpected(error, call)) from error
+            raise ToolError(f"{tool.name} did not end within {tool.seconds:g} s and was stopped.") from None
+        except ProblemError as error:
+            raise ToolError(error.problem.detail) from None
+        except RagPilotError as error:
+            if from_error(error) is UNEXPECTED:
+                raise ToolError(self._unexpected(error, call)) from error
+            logger.info("request %s: %s failed: %s", call.request_id, tool.name, error.code)
+            raise ToolError(words_of(error)) from error
+        except Exception as error:
+            # The last handler of a call: its agent learns that it failed, the log where.
+            raise ToolError(self._unexpected(error, call)) from error
+
+    def _unexpected(self, error: Exception, call: Call) -> str:
+        log_unexpected(logger, error, call.request_id)
+        return f"{UNEXPECTED.detail} ({call.request_id})"
