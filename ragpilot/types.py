@@ -396,6 +396,19 @@ class Health:
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a diagnosis found, and what to do about it."""
+
+    part: str
+    """``configuration``, ``services``, ``store``, ``embedder``, ``model`` or ``corpus NAME``."""
+    state: Literal["ok", "note", "bad"]
+    text: str
+    advice: str = ""
+    settings: Mapping[str, str | int | bool] = field(default_factory=dict)
+    """Dotted key -> value that the advice would put into config.toml."""
+
+
+@dataclass(frozen=True, slots=True)
 class IndexStats:
     """What an actor may know about a corpus: only of chunks that the actor may read."""
 
