@@ -16,3 +16,5 @@ def configure_logging(level: int = logging.INFO) -> None:
     logging.getLogger("mcp").setLevel(logging.WARNING)
     # Of Hypercorn only what went wrong: the guard writes the line of each request.
     logging.getLogger("hypercorn.error").setLevel(logging.WARNING)
+    # A line for every call of a chat model's service says nothing that the answer does not.
+    logging.getLogger("httpx").setLevel(logging.WARNING)
