@@ -16,6 +16,8 @@ import click
 
 from ragpilot import cli_output as out
 from ragpilot.adhoc import environment_of, known
+from ragpilot.cli_actor import actor
+from ragpilot.cli_mcp import mcp
 from ragpilot.config import Environment
 from ragpilot.errors import ConfigError, InvalidRequestError, RagPilotError, UnknownCorpusError
 from ragpilot.files import write_private
@@ -216,6 +218,12 @@ def trust(start: Start) -> int:
     if not found.wishes:
         out.line("  it sets nothing that would need this")
     return DONE
+
+
+cli.add_command(mcp)
+
+
+cli.add_command(actor)
 
 
 def main() -> None:

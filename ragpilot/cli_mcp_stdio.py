@@ -1,0 +1,117 @@
+"""`ragpilot mcp`: the tools for agents over standard input and output, for clients that start their servers.
+
+It holds no index: every call goes to the running server of the folder, which is started where none runs, and the
+tools are those that the server shows to this actor.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Awaitable, Callable, Mapping
+from importlib.metadata import version
+from typing import Any, TypeVar
+
+from mcp.server import Server, ServerRequestContext
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INTERNAL_ERROR,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+)
+
+from ragpilot.cli_launch import start
+from ragpilot.config import Environment
+from ragpilot.errors import RagPilotError, ServerUnreachableError
+from ragpilot.mcp_client import McpClient, RpcError
+from ragpilot.mcp_identity import INSTRUCTIONS, NAME, TITLE
+from ragpilot.runtime import existing_token, find_server
+
+_R = TypeVar("_R")
+
+
+async def serve_stdio(environment: Environment, environ: Mapping[str, str], *, may_ingest: bool) -> None:
+    """Serve until standard input ends.
+
+    ``may_ingest``: where no actors are configured, the tools are those of the state folder's token, which may index.
+    """
+    # The thread that reads standard input cannot be interrupted: what would end the program ends it at once.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    upstream = Upstream(environment, environ, may_ingest=may_ingest)
+    try:
+        server = bridge(upstream)
+        async with stdio_server() as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+    finally:
+        await upstream.aclose()
+
+
+def bridge(upstream: Upstream) -> Server[Any]:
+    """A server of the protocol, of both its generations, whose tools are those of ``upstream``."""
+
+    async def list_tools(_: ServerRequestContext[Any, Any], __: PaginatedRequestParams | None) -> ListToolsResult:
+        try:
+            return ListToolsResult.model_validate(await upstream.use(lambda client: client.call("tools/list", {})))
+        except RpcError as error:
+            raise MCPError(error.code, error.message) from None
+        except RagPilotError as error:
+            raise MCPError(INTERNAL_ERROR, str(error)) from None
+
+    async def call_tool(context: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
+        asked = {"name": params.name, "arguments": params.arguments or {}}
+        watched = bool(context.meta and context.meta.get("progress_token") is not None)
+        report = context.session.report_progress if watched else None
+        try:
+            found = await upstream.use(lambda client: client.call("tools/call", asked, progress=report))
+            return CallToolResult.model_validate(found)
+        except RpcError as error:
+            raise MCPError(error.code, error.message) from None
+        except RagPilotError as error:
+            return CallToolResult(content=[TextContent(text=str(error))], is_error=True)
+
+    return Server(
+        NAME,
+        version=version("ragpilot"),
+        title=TITLE,
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+class Upstream:
+    """The running server of a state folder, found or started when it is needed, and again when it has gone."""
+
+    def __init__(self, environment: Environment, environ: Mapping[str, str], *, may_ingest: bool) -> None:
+        self._environment = environment
+        self._environ = environ
+        self._may_ingest = may_ingest
+        self._client: McpClient | None = None
+
+    async def use(self, call: Callable[[McpClient], Awaitable[_R]]) -> _R:
+        """Make a call; once more, on a server found anew, where the one that was known has gone."""
+        client = self._client
+        if client is not None:
+            try:
+                return await call(client)
+            except ServerUnreachableError:
+                # It left after its idle minutes, or was started anew at another address.
+                self._client = None
+        self._client = client = await self._connect()
+        return await call(client)
+
+    async def aclose(self) -> None:
+        """Close every connection; the server stays."""
+        if self._client is not None:
+            await self._client.aclose()
+
+    async def _connect(self) -> McpClient:
+        state = self._environment.state
+        record = await find_server(state) or await start(self._environment, self._environ)
+        token = self._environ.get("RAGPILOT_TOKEN") or None
+        if token is None and self._may_ingest and not self._environment.settings.actors:
+            token = existing_token(state)
+        return McpClient(record.address, token)

@@ -1,0 +1,114 @@
+"""Calls to the ``/mcp`` of a running server, each a POST of its own: what `ragpilot mcp` and the facade speak."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
+from typing import Any, Final
+
+import httpx
+from httpx_sse import EventSource, SSEError
+
+from ragpilot.config import is_loopback
+from ragpilot.errors import ServerUnreachableError
+
+REVISION: Final = "2025-11-25"
+"""The newest revision whose calls need no envelope. A server without sessions takes them without a handshake."""
+
+ReportProgress = Callable[[float, float | None, str | None], Awaitable[None]]
+"""(progress, total, message), as the server tells them."""
+
+_TIMEOUT: Final = httpx.Timeout(120.0, connect=5.0)
+"""A server that lives sends something every 15 s, whatever its model does."""
+_HEADERS: Final = {
+    "Accept": "application/json, text/event-stream",
+    "Content-Type": "application/json",
+    "MCP-Protocol-Version": REVISION,
+}
+
+
+class RpcError(Exception):
+    """The server refused the call: a wrong method, tool or token. What a tool found wrong is a result, not this."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+class McpClient:
+    """One server, spoken to as one actor. Nothing is connected before the first call; cancelling a call ends it."""
+
+    def __init__(self, address: str, token: str | None) -> None:
+        self.address = address.rstrip("/")
+        url = httpx.URL(self.address)
+        self._client = httpx.AsyncClient(
+            headers={**_HEADERS, **({"Authorization": f"Bearer {token}"} if token else {})},
+            timeout=_TIMEOUT,
+            # A proxy named in the environment cannot reach this machine's loopback, and must not see what is asked.
+            trust_env=not is_loopback(url.host),
+            verify=url.scheme == "https",
+        )
+
+    async def call(
+        self, method: str, params: Mapping[str, Any], *, progress: ReportProgress | None = None
+    ) -> dict[str, Any]:
+        """The result of one call, in JSON types.
+
+        Raises:
+            RpcError: The server refused it.
+            ServerUnreachableError: There is no server, it is another program's, or it went away in the middle.
+        """
+        asked = {**params, "_meta": {"progressToken": 1}} if progress else dict(params)
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": asked}
+        try:
+            async with self._client.stream("POST", f"{self.address}/mcp", json=body) as response:
+                if response.headers.get("content-type", "").startswith("text/event-stream"):
+                    return await self._from_events(response, progress)
+                return self._result(await response.aread())
+        except SSEError as error:
+            raise self._foreign() from error
+        except httpx.RequestError as error:
+            raise ServerUnreachableError(
+                f"No RagPilot server answers at {self.address}.", hint="`ragpilot serve` starts one."
+            ) from error
+
+    async def aclose(self) -> None:
+        """Close every connection. Idempotent."""
+        await self._client.aclose()
+
+    async def _from_events(self, response: httpx.Response, progress: ReportProgress | None) -> dict[str, Any]:
+        async with aclosing(EventSource(response).aiter_sse()) as events:
+            async for event in events:
+                message = self._message(event.data)
+                if "id" in message:
+                    return self._result(event.data)
+                told = message.get("params")
+                if progress and message.get("method") == "notifications/progress" and isinstance(told, dict):
+                    await progress(told["progress"], told.get("total"), told.get("message"))
+        raise ServerUnreachableError(f"The server at {self.address} ended the call before it was complete.")
+
+    def _result(self, content: str | bytes) -> dict[str, Any]:
+        message = self._message(content)
+        error, result = message.get("error"), message.get("result")
+        if isinstance(error, dict):
+            raise RpcError(int(error.get("code", 0)), str(error.get("message", "")))
+        if not isinstance(result, dict):
+            raise self._foreign()
+        return result
+
+    def _message(self, content: str | bytes) -> dict[str, Any]:
+        try:
+            message = json.loads(content)
+        except ValueError:
+            raise self._foreign() from None
+        if not isinstance(message, dict):
+            raise self._foreign()
+        return message
+
+    def _foreign(self) -> ServerUnreachableError:
+        return ServerUnreachableError(
+            f"What answers at {self.address} does not speak as a RagPilot server of this version does.",
+            hint="Another program may have the port, or an older server still runs.",
+        )
