@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ragpilot.adapters.edge_collections import Collections
-from ragpilot.adapters.edge_record import REBUILD
+from ragpilot.adapters.index_identity import REBUILD
 from ragpilot.errors import RagPilotError, StoreError
 
 Work = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]

@@ -24,11 +24,11 @@ from qdrant_edge import (
     SparseVector,
 )
 
-from ragpilot.adapters.edge_codec import Row, from_payload, is_term
+from ragpilot.adapters.chunk_rows import Row, from_payload, is_term
 from ragpilot.adapters.edge_collections import Collection, Collections
 from ragpilot.adapters.edge_filters import PointId, having_ids, readable_by
-from ragpilot.adapters.edge_record import REBUILD
 from ragpilot.adapters.edge_shard import LEXICAL
+from ragpilot.adapters.index_identity import REBUILD
 from ragpilot.adapters.tied import WIDER, cut, shows_every_tie
 from ragpilot.errors import IndexMismatchError
 from ragpilot.types import Actor, FacetField, StoreQuery, VectorName

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import os
 import time
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 
+from ragpilot.adapters.index_identity import REBUILD, require_identity
 from ragpilot.errors import IndexMismatchError, StoreDamagedError, StoreError
 from ragpilot.types import CollectionInfo, EmbedderIdentity, IndexIdentity
 
@@ -20,7 +21,6 @@ FILE_NAME = "collection.json"
 SCHEMA = 1
 """Of this file and of the shard's layout: vectors, indexes and payload fields."""
 
-REBUILD = "`ragpilot index --rebuild` builds it anew."
 RESERVED = 1_000
 """Revisions that one write of the file pays for."""
 
@@ -90,12 +90,7 @@ class CollectionRecord:
 
     def require(self, identity: IndexIdentity) -> None:
         """Raise IndexMismatchError unless the collection was built with ``identity``."""
-        if identity != self.identity:
-            raise IndexMismatchError(
-                f"The collection {self.corpus!r} was built with {_in_words(self.identity)}; "
-                f"the configuration has {_in_words(identity)}.",
-                hint=REBUILD,
-            )
+        require_identity(self.corpus, self.identity, identity)
 
     def advance(self) -> None:
         """Take the next revision. Called before the engine is written to."""
@@ -140,14 +135,3 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _in_words(identity: IndexIdentity) -> str:
-    """Every field that is set, so that two identities that differ also read differently."""
-    embedder = identity.embedder
-    details = [
-        f"{item.name.replace('_', ' ')} {getattr(embedder, item.name)!r}"
-        for item in fields(embedder)
-        if item.name != "name" and getattr(embedder, item.name) not in ("", 0)
-    ]
-    return f"the embedder {embedder.name!r} ({', '.join(details)}) and the chunker {identity.chunker!r}"

@@ -18,7 +18,7 @@ from qdrant_edge import (
     UpdateOperation,
 )
 
-from ragpilot.adapters.edge_record import REBUILD
+from ragpilot.adapters.index_identity import REBUILD
 from ragpilot.errors import StoreDamagedError, StoreInUseError
 
 LEXICAL = "lexical"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 from ragpilot.adapters import edge_reads, edge_writes
-from ragpilot.adapters.edge_codec import (
+from ragpilot.adapters.chunk_rows import (
     check_chunks,
     check_question,
     is_point_id,
@@ -24,8 +24,8 @@ from ragpilot.adapters.edge_codec import (
     to_chunk,
     to_row,
 )
+from ragpilot.adapters.document_tally import Tally
 from ragpilot.adapters.edge_collections import Collections
-from ragpilot.adapters.edge_documents import Tally
 from ragpilot.adapters.edge_process import Limits
 from ragpilot.adapters.edge_queue import CallQueue
 from ragpilot.errors import StoreError

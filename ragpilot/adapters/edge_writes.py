@@ -23,7 +23,7 @@ from qdrant_edge import (
     UpdateOperation,
 )
 
-from ragpilot.adapters.edge_codec import DOCUMENT_CHUNKS, Row, from_payload, to_payload
+from ragpilot.adapters.chunk_rows import DOCUMENT_FIELDS, DocumentRow, Row, from_payload, to_payload
 from ragpilot.adapters.edge_collections import Collection, Collections
 from ragpilot.adapters.edge_filters import lacking, of_documents, of_ids
 from ragpilot.adapters.edge_shard import DENSE, LEXICAL
@@ -34,10 +34,6 @@ _T = TypeVar("_T")
 
 _BATCH = 256
 """Points of one engine operation: some 2 MB of its log, whose segments hold 32."""
-
-DOCUMENT_FIELDS = ("document_id", "path", "content_hash", "mtime_ns", "size", "readers", DOCUMENT_CHUNKS)
-DocumentRow = tuple[Any, ...]
-"""The values of ``DOCUMENT_FIELDS``, of one chunk."""
 
 
 def ensure(collections: Collections, corpus: str, identity: IndexIdentity) -> CollectionInfo:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from qdrant_client import models
 
-from ragpilot.adapters.edge_codec import Row, from_payload, is_term
+from ragpilot.adapters.chunk_rows import Row, from_payload, is_term
 from ragpilot.adapters.index_identity import REBUILD
 from ragpilot.adapters.qdrant_collections import Known, QdrantCollections
 from ragpilot.adapters.qdrant_filters import having_ids, readable_by

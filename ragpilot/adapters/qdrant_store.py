@@ -14,8 +14,8 @@ from typing import TypeVar
 from qdrant_client import AsyncQdrantClient
 
 from ragpilot.adapters import qdrant_reads, qdrant_writes
-from ragpilot.adapters.edge_codec import check_chunks, check_question, is_point_id, stack_vectors, to_chunk, to_row
-from ragpilot.adapters.edge_documents import Tally
+from ragpilot.adapters.chunk_rows import check_chunks, check_question, is_point_id, stack_vectors, to_chunk, to_row
+from ragpilot.adapters.document_tally import Tally
 from ragpilot.adapters.qdrant_collections import QdrantCollections
 from ragpilot.adapters.qdrant_connection import MissingError, QdrantConnection
 from ragpilot.adapters.qdrant_layout import Layout

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from qdrant_client import models
 
-from ragpilot.adapters.edge_codec import Row, from_payload, to_payload
-from ragpilot.adapters.edge_writes import DOCUMENT_FIELDS, DocumentRow
+from ragpilot.adapters.chunk_rows import DOCUMENT_FIELDS, DocumentRow, Row, from_payload, to_payload
 from ragpilot.adapters.qdrant_collections import Known, QdrantCollections
 from ragpilot.adapters.qdrant_filters import chunks, having_ids, lacking, of_documents
 from ragpilot.adapters.qdrant_layout import DENSE, LEXICAL

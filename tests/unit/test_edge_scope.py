@@ -13,7 +13,7 @@ from qdrant_edge import EdgeShard, FieldCondition, Filter, MatchAny, QueryBatchR
 
 import ragpilot.adapters
 from ragpilot.adapters import edge_reads, edge_writes
-from ragpilot.adapters.edge_codec import to_row
+from ragpilot.adapters.chunk_rows import to_row
 from ragpilot.adapters.edge_collections import Collections
 from ragpilot.adapters.edge_filters import readable_by
 from ragpilot.types import Actor, EmbedderIdentity, IndexIdentity, StoreQuery

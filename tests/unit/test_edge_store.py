@@ -16,9 +16,9 @@ import pytest
 import pytest_asyncio
 
 from ragpilot.adapters import edge_writes
-from ragpilot.adapters.edge_codec import FIELDS, from_payload, to_chunk, to_payload, to_row
+from ragpilot.adapters.chunk_rows import DOCUMENT_FIELDS, FIELDS, from_payload, to_chunk, to_payload, to_row
+from ragpilot.adapters.document_tally import Tally
 from ragpilot.adapters.edge_collections import Collections
-from ragpilot.adapters.edge_documents import Tally
 from ragpilot.adapters.edge_owner import Work, answer
 from ragpilot.adapters.edge_reads import frequency_of
 from ragpilot.adapters.edge_record import RESERVED, CollectionRecord
@@ -305,9 +305,9 @@ async def test_a_half_written_document_counts_as_changed(store: EdgeStore) -> No
     (whole,) = await store.documents(SCOPE)
     assert whole.content_hash == "old"
 
-    rows = [tuple(to_payload(to_row(item), 3)[field] for field in edge_writes.DOCUMENT_FIELDS) for item in old]
+    rows = [tuple(to_payload(to_row(item), 3)[field] for field in DOCUMENT_FIELDS) for item in old]
     new = replace(old[0], content_hash="new", size=2, mtime_ns=2)
-    changed = tuple(to_payload(to_row(new), 1)[field] for field in edge_writes.DOCUMENT_FIELDS)
+    changed = tuple(to_payload(to_row(new), 1)[field] for field in DOCUMENT_FIELDS)
     for seen in (rows[:2], [changed, *rows[1:]], [*rows, changed]):
         tally = Tally()
         for row in seen:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ragpilot.adapters.edge_writes import DocumentRow
+from ragpilot.adapters.chunk_rows import DocumentRow
 from ragpilot.types import DocumentState
 
 

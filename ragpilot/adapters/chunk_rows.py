@@ -43,6 +43,10 @@ FIELDS = (
 DOCUMENT_CHUNKS = "document_chunks"
 """Payload field: how many chunks the document had when this one was written. Tells a document written in half."""
 
+DOCUMENT_FIELDS = ("document_id", "path", "content_hash", "mtime_ns", "size", "readers", DOCUMENT_CHUNKS)
+DocumentRow = tuple[Any, ...]
+"""The values of ``DOCUMENT_FIELDS``, of one chunk."""
+
 _FIELDS_OF = itemgetter(*FIELDS)
 _INTEGERS = ("start_line", "end_line", "mtime_ns", "size", "indexed_at")
 _TEXTS = tuple(field for field in FIELDS if field not in (*_INTEGERS, "readers"))
