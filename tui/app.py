@@ -19,7 +19,6 @@ from ragpilot.errors import (
     AuthenticationError,
     IngestRunningError,
     PermissionDeniedError,
-    RagPilotError,
     ServerUnreachableError,
 )
 from ragpilot.types import Health, IngestReport
@@ -38,6 +37,7 @@ from tui.messages import (
     ServerLost,
     StatusArrived,
     Trouble,
+    as_error,
 )
 from tui.screens.ask import AskScreen
 from tui.screens.help import HelpScreen
@@ -131,10 +131,8 @@ class RagPilotApp(App[None]):
             if lost is not None:
                 await lost.aclose()
             self.post_message(Connected(await self._find_server()))
-        except RagPilotError as error:
-            self.post_message(ConnectFailed(error))
         except Exception as error:  # noqa: BLE001 - whatever keeps the server away is told, with the key to try again
-            self.post_message(ConnectFailed(RagPilotError(f"{type(error).__name__}: {error}")))
+            self.post_message(ConnectFailed(as_error(error)))
 
     @on(Connected)
     async def _connected(self, event: Connected) -> None:
@@ -161,8 +159,8 @@ class RagPilotApp(App[None]):
         try:
             health = await backend.health()
             self.post_message(StatusArrived(await backend.stats(corpus), health))
-        except RagPilotError as error:
-            self.post_message(StatusArrived(None, health, error))
+        except Exception as error:  # noqa: BLE001 - a defect must be seen, and the next poll must come
+            self.post_message(StatusArrived(None, health, as_error(error)))
 
     @on(StatusArrived)
     async def _status_arrived(self, event: StatusArrived) -> None:
@@ -202,8 +200,8 @@ class RagPilotApp(App[None]):
                         self.post_message(IndexEnded(item, asked))
                     else:
                         self.post_message(IndexAdvanced(item))
-        except RagPilotError as error:
-            self.post_message(IndexFailed(error, asked))
+        except Exception as error:  # noqa: BLE001 - a run that ended must not look like one that goes on
+            self.post_message(IndexFailed(as_error(error), asked))
 
     @on(IndexAdvanced)
     async def _index_advanced(self, event: IndexAdvanced) -> None:
@@ -288,8 +286,8 @@ class RagPilotApp(App[None]):
     async def _load_corpora(self, backend: Backend) -> None:
         try:
             self.post_message(CorporaArrived(await backend.corpora()))
-        except RagPilotError as error:
-            self.post_message(Trouble(error))
+        except Exception as error:  # noqa: BLE001 - who asked for the list must learn why there is none
+            self.post_message(Trouble(as_error(error)))
 
     @on(CorporaArrived)
     async def _choose_corpus(self, event: CorporaArrived) -> None:

@@ -12,6 +12,11 @@ from ragpilot.types import CorpusInfo, Health, IndexStats, IngestProgress, Inges
 from tui.backend import Backend
 
 
+def as_error(error: Exception) -> RagPilotError:
+    """The error itself where it is one of ours; a defect, in words that can be reported."""
+    return error if isinstance(error, RagPilotError) else RagPilotError(f"{type(error).__name__}: {error}")
+
+
 @dataclass
 class ScreenReady(Message):
     """Every widget is there: now news may come."""

@@ -40,6 +40,17 @@ async def test_an_answer_streams_and_brings_its_sources() -> None:
 
 
 @pytest.mark.asyncio
+async def test_time_that_passes_is_shown() -> None:
+    now = [0.0]
+    backend = ScriptedBackend(answered(""), hold=True)
+    async with opened(backend, clock=lambda: now[0]) as (app, pilot):
+        await ask(app, pilot)
+        await until(pilot, lambda: "Searching the sources … 0.0 s" in seen(app))
+        now[0] = 83.0
+        await until(pilot, lambda: "Waiting for the model … 1 min 23 s  ·  Esc stops" in seen(app))
+
+
+@pytest.mark.asyncio
 async def test_an_extract_is_labelled() -> None:
     backend = ScriptedBackend(answered(extract=True, model="extractive"))
     async with opened(backend, size=(120, 40)) as (app, pilot):

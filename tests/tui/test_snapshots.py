@@ -31,7 +31,9 @@ async def indexing(app: RagPilotApp, pilot: Pilot[None]) -> None:
 
 async def streaming(app: RagPilotApp, pilot: Pilot[None]) -> None:
     exchange = await ask(app, pilot, QUESTION)
-    await until(pilot, lambda: exchange.answer == ANSWER and "separators count too" in seen(app))
+    await until(
+        pilot, lambda: exchange.answer == ANSWER and all(words in seen(app) for words in ("count too", "Answering"))
+    )
 
 
 async def answered_with_sources(app: RagPilotApp, pilot: Pilot[None]) -> None:
@@ -52,6 +54,17 @@ async def source_open(app: RagPilotApp, pilot: Pilot[None]) -> None:
     await pilot.press("f2", "enter")
     await until(pilot, lambda: isinstance(app.screen, SourceScreen) and "line" in str(app.screen._code.visual))
 
+
+FOOTER: dict[Steps, str] = {
+    nothing: " Ctrl+N New  Ctrl+Q Quit",
+    indexing: " Ctrl+N New  Ctrl+Q Quit",
+    streaming: " Esc Stop  Ctrl+N New  Ctrl+Q",
+    answered_with_sources: "F2 Sources  Ctrl+N New  F4 Copy",
+    not_found_at_all: "Ctrl+N New  F4 Copy",
+    failed: "Ctrl+R Again  Ctrl+N New  Ctrl+Q",
+    source_open: "Esc Close",
+}
+"""The keys offered, in their own line, are drawn a moment after the state they belong to."""
 
 AWAY = ChatModelUnavailableError(
     "The model llama3.2:3b cannot be reached at http://127.0.0.1:11434.",
@@ -94,6 +107,7 @@ def test_state(case: str, snap_compare: Any, monkeypatch: pytest.MonkeyPatch) ->
         app.ask.question.cursor_blink = False
         await pilot.pause()
         await steps(app, pilot)
+        await until(pilot, lambda: FOOTER[steps] in seen(app))
         app.clear_notifications()
         await pilot.pause()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import ClassVar
 
@@ -17,12 +17,12 @@ from textual.widgets import Footer, Static
 
 from ragpilot.errors import RagPilotError, ServerUnreachableError
 from ragpilot.events import Done, Failed, Sources, Token, error_from_wire
-from ragpilot.types import QUESTION_MAX_CHARS, Outcome, Turn
+from ragpilot.types import QUESTION_MAX_CHARS, Outcome, Source, Turn
 from tui import keys
 from tui.backend import Backend
 from tui.keys import Keymap
 from tui.memory import Memory
-from tui.messages import AnswerAdvanced, AnswerFailed, ScreenReady, ServerLost, SourceOpened
+from tui.messages import AnswerAdvanced, AnswerFailed, ScreenReady, ServerLost, SourceOpened, as_error
 from tui.screens.source import SourceScreen
 from tui.text import clean, clean_line, count
 from tui.widgets.conversation import Conversation
@@ -132,17 +132,17 @@ class AskScreen(Screen[None]):
             length, limit = count(len(event.question), "character"), f"{QUESTION_MAX_CHARS:,}"
             self.notify(f"The question has {length}; the limit is {limit}.", severity="warning", markup=False)
             return
-        await self.sources.show(())
+        await self._show_sources(())
         self._current = await self.conversation.add(event.question)
         await self._begin_or_wait(self._current)
 
     async def _begin_or_wait(self, exchange: Exchange) -> None:
         if self._backend is None:
-            exchange.wait("Waiting for the server …")
+            await exchange.wait("Waiting for the server …")
             if self._start_failed:
                 self.post_message(ServerLost())
         elif not self._searchable:
-            exchange.wait("Waiting for the index: there is nothing to search yet …")
+            await exchange.wait("Waiting for the index: there is nothing to search yet …")
         else:
             self._current = exchange
             await exchange.begin()
@@ -158,10 +158,8 @@ class AskScreen(Screen[None]):
             async with aclosing(answer) as events:
                 async for event in events:
                     self.post_message(AnswerAdvanced(number, event))
-        except RagPilotError as error:
-            self.post_message(AnswerFailed(number, error))
         except Exception as error:  # noqa: BLE001 - a defect must end this exchange, neither hang it nor the program
-            self.post_message(AnswerFailed(number, RagPilotError(f"Unexpected: {type(error).__name__}: {error}")))
+            self.post_message(AnswerFailed(number, as_error(error)))
 
     @on(AnswerAdvanced)
     async def _advance(self, event: AnswerAdvanced) -> None:
@@ -186,7 +184,7 @@ class AskScreen(Screen[None]):
             self.status.change(model=EXTRACT if done.extract else done.model)
         seconds, following = self._clock() - self._began, self.conversation.is_vertical_scroll_end
         await self._finish(exchange.finish(done, seconds))
-        await self.sources.show(exchange.sources)
+        await self._show_sources(exchange.sources)
         if following and seconds < _UNREAD_SECONDS:
             # The first refresh gives the sources their room; by the second it is known what room is left.
             self.call_after_refresh(self.call_after_refresh, self.conversation.show_beginning, exchange)
@@ -200,7 +198,7 @@ class AskScreen(Screen[None]):
             exchange.reconnected = True
             self._backend = None
             self._ticker.pause()
-            exchange.wait("The server is gone; looking for it again …")
+            await exchange.wait("The server is gone; looking for it again …")
             self.post_message(ServerLost())
             return
         await self._finish(exchange.fail(event.error))
@@ -218,6 +216,10 @@ class AskScreen(Screen[None]):
 
     # sources
 
+    async def _show_sources(self, sources: Sequence[Source]) -> None:
+        await self.sources.show(sources)
+        self.refresh_bindings()
+
     @on(SourceOpened)
     async def _open(self, event: SourceOpened) -> None:
         event.stop()
@@ -227,7 +229,7 @@ class AskScreen(Screen[None]):
     @on(Exchange.Chosen)
     async def _choose(self, event: Exchange.Chosen) -> None:
         event.stop()
-        await self.sources.show(event.exchange.sources)
+        await self._show_sources(event.exchange.sources)
 
     # keys
 
@@ -241,7 +243,7 @@ class AskScreen(Screen[None]):
                 again = last is not None and last.state in (ExchangeState.FAILED, ExchangeState.STOPPED)
                 return self._current is None and (again or self._start_failed)
             case "copy_answer":
-                return last is not None and bool(last.answer)
+                return last is not None and last is not self._current and bool(last.answer)
             case "focus_sources":
                 return self.sources.display
             case _:
@@ -267,7 +269,7 @@ class AskScreen(Screen[None]):
         """Forget what was said, on the screen and in what is sent along."""
         await self.action_stop()
         self._memory.clear()
-        await self.sources.show(())
+        await self._show_sources(())
         await self.conversation.clear()
         self.question.focus()
         self.refresh_bindings()

@@ -15,11 +15,10 @@ from textual.highlight import highlight
 from textual.screen import ModalScreen
 from textual.widgets import Footer, Static
 
-from ragpilot.errors import RagPilotError
 from ragpilot.types import Source, SourceText
 from tui import keys
 from tui.backend import Backend
-from tui.messages import SourceArrived, Trouble
+from tui.messages import SourceArrived, Trouble, as_error
 from tui.text import clean_line, clean_lines, plain
 from tui.widgets.refusal import Failure
 from tui.widgets.sources import place
@@ -63,8 +62,8 @@ class SourceScreen(ModalScreen[None]):
     async def _load(self) -> None:
         try:
             text = await self._backend.source(self._source.id, self._corpus, CONTEXT_LINES)
-        except RagPilotError as error:
-            self.post_message(Trouble(error))
+        except Exception as error:  # noqa: BLE001 - the screen must not wait for what will not come
+            self.post_message(Trouble(as_error(error)))
         else:
             self.post_message(SourceArrived(text))
 

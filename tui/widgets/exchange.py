@@ -25,10 +25,11 @@ from tui.widgets.refusal import Failure, NotFound
 
 EXTRACT_LABEL: Final = "Extract"
 _QUESTION_LINES: Final = 12
+_MODEL_SECONDS: Final = 2.0
 
 
 class ExchangeState(StrEnum):
-    """Where an exchange stands; the widget has a class of the same name."""
+    """Where an exchange stands."""
 
     WAITING = "waiting"
     STREAMING = "streaming"
@@ -37,11 +38,6 @@ class ExchangeState(StrEnum):
     NOT_FOUND = "not-found"
     STOPPED = "stopped"
     FAILED = "failed"
-
-    @property
-    def running(self) -> bool:
-        """Whether something is still to come."""
-        return self in (ExchangeState.WAITING, ExchangeState.STREAMING)
 
 
 class Exchange(Vertical):
@@ -75,9 +71,8 @@ class Exchange(Vertical):
         yield self._meta
 
     def on_mount(self) -> None:
-        """Show the state of the beginning."""
+        """There is no answer yet."""
         self._answer.display = False
-        self.set_state(self.state)
 
     @property
     def answer(self) -> str:
@@ -100,30 +95,30 @@ class Exchange(Vertical):
         if number is not None and 0 < number <= len(self.sources):
             self.post_message(SourceOpened(self.sources[number - 1]))
 
-    def set_state(self, state: ExchangeState) -> None:
-        """Take on a state and its looks."""
-        self.state = state
-        for each in ExchangeState:
-            self.set_class(each is state, f"-{each}")
-
-    def wait(self, words: str) -> None:
+    async def wait(self, words: str) -> None:
         """Nothing is asked yet; ``words`` say what is waited for."""
-        self.set_state(ExchangeState.WAITING)
+        await self._clear_refusal()
+        self.state = ExchangeState.WAITING
         self._meta.update(plain(words))
 
     async def begin(self) -> None:
         """The question is on its way, for the first time or again."""
-        await self.query("NotFound, Failure").remove()
+        await self._clear_refusal()
         if self.answer:
             await self._answer.reset()
         self._answer.display = False
         self.sources = ()
-        self.set_state(ExchangeState.STREAMING)
+        self.state = ExchangeState.STREAMING
         self.tick(0.0)
+
+    async def _clear_refusal(self) -> None:
+        await self.query("NotFound, Failure").remove()
 
     def tick(self, seconds: float) -> None:
         """Show that time passes."""
-        doing = "Answering" if self.answer else "Reading the sources"
+        # Searching takes a fraction of a second; what takes longer is a model that loads, reads, or answers others.
+        before = "Searching the sources" if seconds < _MODEL_SECONDS else "Waiting for the model"
+        doing = "Answering" if self.answer else before
         self._meta.update(f"{doing} … {duration(seconds)}  ·  {self._keymap.name('answer.stop')} stops")
 
     def feed(self, text: str) -> None:
@@ -137,24 +132,24 @@ class Exchange(Vertical):
             await self._answer.settle()
             self._answer.display = False
             await self.mount(NotFound(done.near_misses, done.warnings), before=self._meta)
-            self.set_state(ExchangeState.NOT_FOUND)
+            self.state = ExchangeState.NOT_FOUND
             self._meta.update(f"Searched in {duration(seconds)}.")
             return
         await self._answer.settle()
-        self.set_state(ExchangeState.UNKNOWN if done.outcome is Outcome.UNKNOWN else ExchangeState.ANSWERED)
+        self.state = ExchangeState.UNKNOWN if done.outcome is Outcome.UNKNOWN else ExchangeState.ANSWERED
         self._meta.update(self._summary(done, seconds))
 
     async def stop(self) -> None:
         """The user has heard enough; what came stays."""
         await self._answer.settle()
-        self.set_state(ExchangeState.STOPPED)
+        self.state = ExchangeState.STOPPED
         self._meta.update(f"Stopped. {self._again}")
 
     async def fail(self, error: RagPilotError, request_id: str = "") -> None:
         """The answer could not be had, or broke off; what came stays."""
         await self._answer.settle()
         await self.mount(Failure(error, self._again, request_id=request_id), before=self._meta)
-        self.set_state(ExchangeState.FAILED)
+        self.state = ExchangeState.FAILED
         self._meta.update("")
 
     def _summary(self, done: Done, seconds: float) -> Content:
