@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import secrets
 from collections.abc import Mapping
 
 from ragpilot.config import ActorSettings, Settings
@@ -13,6 +14,16 @@ from ragpilot.types import Actor, Permission
 
 LOCAL_NAME = "local"
 REFUSED = "The token is missing or not known."
+
+
+def new_token() -> str:
+    """A token for an actor: 32 random bytes, as a text that a header and a shell take as it is."""
+    return f"rp_{secrets.token_urlsafe(32)}"
+
+
+def token_hash(token: str) -> str:
+    """What stands for a token in the configuration: its SHA-256 in hexadecimal."""
+    return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
 
 
 def resolve_actor(
@@ -39,7 +50,7 @@ def resolve_actor(
     """
     if not settings.actors:
         return _local(settings, token, local_token)
-    presented = _digest(token or "")
+    presented = token_hash(token or "")
     variables = os.environ if environ is None else environ
     matches = [actor for actor in settings.actors for known in actor.tokens if _matches(presented, known, variables)]
     # Two variables may come to hold one token; who it stands for is then not known, so it stands for nobody.
@@ -52,7 +63,7 @@ def _local(settings: Settings, token: str | None, local_token: str | None) -> Ac
     principals = frozenset(settings.local.principals)
     if token is None:
         return Actor(LOCAL_NAME, principals, frozenset({"ask"}))
-    if not hmac.compare_digest(_digest(token), _digest(local_token or "")) or not local_token:
+    if not hmac.compare_digest(token_hash(token), token_hash(local_token or "")) or not local_token:
         raise AuthenticationError(REFUSED)
     return Actor(LOCAL_NAME, principals, frozenset({"ask", "ingest", "admin"}))
 
@@ -66,8 +77,4 @@ def _matches(presented: str, known: str, variables: Mapping[str, str]) -> bool:
     if not known.startswith("env:"):
         return hmac.compare_digest(presented, known)
     clear = variables.get(known.removeprefix("env:"), "")
-    return hmac.compare_digest(presented, _digest(clear)) and bool(clear)
-
-
-def _digest(token: str) -> str:
-    return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
+    return hmac.compare_digest(presented, token_hash(clear)) and bool(clear)

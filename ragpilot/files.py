@@ -56,6 +56,17 @@ def write_private(path: Path, content: bytes) -> None:
         written.replace(path)
 
 
+def replace_file(path: Path, content: bytes) -> None:
+    """Replace the file at ``path`` by ``content`` in one step, its mode kept; links are followed.
+
+    Raises StateError; the old content is then still there.
+    """
+    path = Path(os.path.realpath(path))
+    with _temporary(path, content) as written:
+        written.chmod(stat.S_IMODE(path.stat().st_mode))
+        written.replace(path)
+
+
 def create_private(path: Path, content: bytes) -> bool:
     """Like ``write_private``, but never replaces: False where ``path`` is there already.
 

@@ -1,0 +1,76 @@
+"""The file that `ragpilot actor` edits: reading it, finding actors and tokens in it, replacing it whole."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ragpilot.config import SCHEMA, ActorSettings, Settings
+from ragpilot.config_file import ConfigFile, parse, read, read_bytes
+from ragpilot.config_words import problems
+from ragpilot.errors import ConfigError, StateError
+from ragpilot.files import create_private, replace_file
+
+SHORTEST_FINGERPRINT = 4
+
+_BOM = b"\xef\xbb\xbf"
+
+
+def checked(given: dict[str, Any]) -> ActorSettings:
+    """The actor of a table, if it can be one. Raises ConfigError."""
+    return _settings({"actors": [given]}).actors[0]
+
+
+def open_file(path: Path) -> ConfigFile:
+    """The file, or an empty one where there is none yet. Raises ConfigError."""
+    return read(path) if path.exists() else parse(path, b"")
+
+
+def save(file: ConfigFile, text: str) -> None:
+    """Put ``text`` in the place of the file's own, in one step.
+
+    Raises ConfigError where the result would be no configuration, or where the file has changed since it was read.
+    """
+    _settings(tomllib.loads(text))
+    try:
+        if not file.content and not file.path.exists():
+            if not create_private(file.path, f'schema = "{SCHEMA}"\n\n{text}'.encode()):
+                raise ConfigError(f"{file.path} was made by someone else in this very moment. Try again.")
+            return
+        if read_bytes(file.path) != file.content:
+            raise ConfigError(f"{file.path} has changed in this very moment. Try again.")
+        bom = _BOM if file.content.startswith(_BOM) else b""
+        replace_file(file.path, bom + text.encode())
+    except StateError as error:
+        raise ConfigError(error.message) from None
+
+
+def place_of(file: ConfigFile, name: str) -> int:
+    """Which of the file's actors is called ``name``, counted from 0. Raises ConfigError."""
+    names = [actor.name for actor in _settings(file.data).actors]
+    if name not in names:
+        raise ConfigError(f"{file.path} has no actor {name!r}.", hint=f"It has: {', '.join(names) or 'none'}.")
+    return names.index(name)
+
+
+def token_of(tokens: Sequence[str], name: str, fingerprint: str) -> str | None:
+    """The token that ``fingerprint`` begins; None where it is the actor's only one. Raises ConfigError."""
+    wanted = fingerprint if fingerprint.startswith("env:") else fingerprint.lower()
+    found = [token for token in tokens if token == wanted or token.lower().startswith(wanted)]
+    if wanted in found:
+        found = [wanted]
+    if len(found) != 1 or len(wanted) < SHORTEST_FINGERPRINT:
+        what = "names several tokens" if len(found) > 1 else "is no token"
+        raise ConfigError(f"{fingerprint!r} {what} of {name}.", hint="`ragpilot actor list` shows their fingerprints.")
+    return found[0] if len(tokens) > 1 else None
+
+
+def _settings(data: dict[str, Any]) -> Settings:
+    try:
+        return Settings.model_validate(data)
+    except ValidationError as error:
+        raise ConfigError("\n".join(problem.text for problem in problems(error, data))) from None
