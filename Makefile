@@ -11,7 +11,7 @@ run: $(VENV)/.main  ## ask about this repository in the terminal (ROOT=… : abo
 	@$(BIN)/ragpilot --directory "$(ROOT)"
 
 ask: $(VENV)/.main  ## index what is not indexed, then answer one question: make ask Q="…"
-	@$(BIN)/ragpilot --directory "$(ROOT)" index --quiet --no-bodies
+	@$(BIN)/ragpilot --directory "$(ROOT)" index --no-bodies > /dev/null
 	@$(BIN)/ragpilot --directory "$(ROOT)" ask "$(Q)"
 
 test: $(VENV)/.dev  ## import contracts and tests
