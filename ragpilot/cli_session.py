@@ -77,7 +77,7 @@ async def open_session(environment: Environment, role: Role, environ: Mapping[st
         finally:
             await backend.aclose()
         return
-    actor = _actor(environment, token, environ)
+    actor = store_actor(environment, token, environ)
     embedded = environment.settings.store.kind == "embedded"
     with OwnerLock(environment.state, role) if embedded else nullcontext():
         async with build(environment) as application:
@@ -162,11 +162,11 @@ class StoreSession:
         return await self._application.status.health()
 
 
-def _actor(environment: Environment, token: str | None, environ: Mapping[str, str]) -> Actor:
+def store_actor(environment: Environment, token: str | None, environ: Mapping[str, str]) -> Actor:
     """Who works on the store in this process.
 
     Who may open the state folder could read its token: without actors and without RAGPILOT_TOKEN, a command is what
-    that token would make it, whether or not it was made yet.
+    that token would make it, whether or not it was made yet. Raises AuthenticationError.
     """
     local = existing_token(environment.state) or secrets.token_urlsafe(32)
     if token is None and not environment.settings.actors:

@@ -94,6 +94,7 @@ def create_app(
 
     @app.while_serving
     async def serving() -> AsyncGenerator[None, None]:
+        await context.runs.apply_grants()
         context.runs.fill()
         yield
         await mount.aclose()

@@ -22,10 +22,12 @@ from server.problems import SHUTTING_DOWN, UNEXPECTED, ProblemError
 logger = logging.getLogger(__name__)
 
 SERVER = Actor("server", frozenset(), frozenset({"ingest"}))
-"""Who fills vectors: it may write, and can read nothing."""
+"""Who fills vectors and applies grants: it may write, and can read nothing."""
 
 INTERRUPT_SECONDS = 15.0
 """How long the filling may take to make room for a run."""
+GRANTS_SECONDS = 10.0
+"""How long a start waits for grants; a signal to stop is heeded behind it."""
 CLOSE_SECONDS = 2.0
 """How long work may take to end at a shutdown; it loses nothing when it is cut off later."""
 
@@ -49,6 +51,10 @@ class Ingestion(Protocol):
 
     def fill(self, actor: Actor, corpus_name: str) -> AsyncIterator[IngestProgress | IngestReport]:
         """Embeds what is stored without vectors; the last item is the report."""
+        ...
+
+    async def apply_grants(self, actor: Actor, corpus: CorpusSettings) -> int:
+        """Gives stored documents the readers of the configuration; how many had others."""
         ...
 
 
@@ -102,12 +108,14 @@ class IngestRuns:
         self._corpora = corpora
         self._running: asyncio.Task[None] | None = None
         self._filling: asyncio.Task[None] | None = None
+        self._granting: asyncio.Task[None] | None = None
         self._closed = False
 
     @property
     def busy(self) -> bool:
         """Whether the index is being written."""
-        return any(task is not None and not task.done() for task in (self._running, self._filling))
+        tasks = (self._running, self._filling, self._granting)
+        return any(task is not None and not task.done() for task in tasks)
 
     def start(self, actor: Actor, corpus: CorpusSettings, path: Path | None, *, rebuild: bool) -> Run:
         """Start a run in the background. Raises IngestRunningError where one is under way."""
@@ -120,6 +128,16 @@ class IngestRuns:
         self._running.add_done_callback(lambda _: run.end(ProblemError(SHUTTING_DOWN)))
         return run
 
+    async def apply_grants(self) -> None:
+        """Put the grants in force that this server was started with, before it answers.
+
+        A store that takes its time is waited for only so long; nothing else writes until they are applied.
+        """
+        self._granting = asyncio.create_task(self._apply_grants())
+        await asyncio.wait({self._granting}, timeout=GRANTS_SECONDS)
+        if not self._granting.done():
+            logger.error("the grants are not applied yet; those of the last run are still in force")
+
     def fill(self) -> None:
         """Fill missing vectors in the background, corpus by corpus, unless that is under way."""
         if not self._closed and (self._filling is None or self._filling.done()):
@@ -130,10 +148,11 @@ class IngestRuns:
         if self._closed:
             return
         self._closed = True
-        await asyncio.gather(_stop(self._running, CLOSE_SECONDS), _stop(self._filling, CLOSE_SECONDS))
+        await asyncio.gather(*(_stop(task, CLOSE_SECONDS) for task in (self._running, self._filling, self._granting)))
 
     async def _work(self, run: Run, actor: Actor, corpus: CorpusSettings, path: Path | None, rebuild: bool) -> None:
         await _stop(self._filling, INTERRUPT_SECONDS)
+        await self._granted()
         logger.info("%s indexes corpus %s, path %.300r, rebuild %s", actor.name, corpus.name, str(path or ""), rebuild)
         try:
             # Body vectors are left to the filling behind it: the run ends as soon as everything can be found.
@@ -150,7 +169,26 @@ class IngestRuns:
         finally:
             self.fill()
 
+    async def _apply_grants(self) -> None:
+        for corpus in self._corpora:
+            try:
+                changed = await self._ingestion.apply_grants(SERVER, corpus)
+            except RagPilotError as error:
+                # A store that cannot be reached answers nothing either, and one of another embedder is refused.
+                logger.error("the grants of corpus %s are not applied: %s", corpus.name, error.code)
+            except Exception as error:  # noqa: BLE001 - work in the background: it must not take the server with it
+                log_unexpected(logger, error, f"for the grants of {corpus.name}")
+            else:
+                if changed:
+                    logger.info("%d documents of corpus %s have other readers now", changed, corpus.name)
+
+    async def _granted(self) -> None:
+        """Wait until grants are applied, or given up."""
+        if self._granting is not None:
+            await asyncio.wait({self._granting})
+
     async def _fill(self) -> None:
+        await self._granted()
         for corpus in self._corpora:
             try:
                 async for _ in self._ingestion.fill(SERVER, corpus.name):

@@ -15,7 +15,20 @@ NOBODY: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
+class Decision:
+    """Who may read a document, and by what."""
+
+    readers: frozenset[str]
+    grant: int | None
+    """Which of the corpus's grants decides, counted from 0; None: none matches, the corpus's own readers count."""
+    glob: str | None = None
+    """Its glob that matches; None beside a ``grant`` that cannot be parsed."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Grant:
+    place: int
+    paths: tuple[str, ...]
     spec: PathSpec[Any] | None
     """None: its globs cannot be parsed, so it may have meant any document."""
     readers: frozenset[str]
@@ -30,29 +43,35 @@ class Grants:
 
     def __init__(self, corpus: CorpusSettings) -> None:
         self._default = frozenset(corpus.readers)
-        self._grants = [_compiled(grant) for grant in reversed(corpus.grants)]
-        broken = [grant.paths for grant in corpus.grants if _compiled(grant).spec is None]
+        grants = [_compiled(place, grant) for place, grant in enumerate(corpus.grants)]
+        self._grants = grants[::-1]
+        broken = [grant.paths for grant in grants if grant.spec is None]
         self.problems = tuple(f"The grant for {', '.join(map(repr, paths))} cannot be read." for paths in broken)
         """One line for each grant that cannot be parsed."""
 
     def readers(self, path: str) -> frozenset[str]:
         """The principals that may read the document at ``path``; empty: nobody."""
+        return self.decide(path).readers
+
+    def decide(self, path: str) -> Decision:
+        """The same, with what decides it."""
         for grant in self._grants:
             if grant.spec is None:
-                return NOBODY
-            if _matches(grant.spec, path):
-                return grant.readers
-        return self._default
+                return Decision(NOBODY, grant.place)
+            matched = _match(grant.spec, path)
+            if matched is not None:
+                return Decision(grant.readers, grant.place, grant.paths[matched])
+        return Decision(self._default, None)
 
 
-def _compiled(grant: GrantSettings) -> _Grant:
-    readers = frozenset(grant.readers)
+def _compiled(place: int, grant: GrantSettings) -> _Grant:
+    paths, readers = tuple(grant.paths), frozenset(grant.readers)
     try:
-        if any(not _says_something(glob) for glob in grant.paths):
-            return _Grant(None, readers)
-        return _Grant(PathSpec.from_lines("gitignore", grant.paths), readers)
+        if any(not _says_something(glob) for glob in paths):
+            return _Grant(place, paths, None, readers)
+        return _Grant(place, paths, PathSpec.from_lines("gitignore", paths), readers)
     except (ValueError, re.error):
-        return _Grant(None, readers)
+        return _Grant(place, paths, None, readers)
 
 
 def _says_something(glob: str) -> bool:
@@ -61,10 +80,10 @@ def _says_something(glob: str) -> bool:
     return bool(text.strip("!/")) and not text.startswith("#") and text.count("[") <= text.count("]")
 
 
-def _matches(spec: PathSpec[Any], path: str) -> bool:
-    if spec.match_file(path):
-        return True
-    if "\\" not in path:
-        return False
-    # A name with escapes is also matched as it is on disk.
-    return spec.match_file(raw_path(path).decode("utf-8", "surrogateescape"))
+def _match(spec: PathSpec[Any], path: str) -> int | None:
+    """Which of the globs makes the path one of the grant's; None where it is none."""
+    found = spec.check_file(path)
+    if not found.include and "\\" in path:
+        # A name with escapes is also matched as it is on disk.
+        found = spec.check_file(raw_path(path).decode("utf-8", "surrogateescape"))
+    return found.index if found.include else None

@@ -52,6 +52,8 @@ class ScriptedIngestion:
     fill_gate: asyncio.Event | None = None
     runs: list[tuple[Actor, str, Path | None, bool, bool]] = field(default_factory=list)
     fills: list[tuple[Actor, str]] = field(default_factory=list)
+    granted: list[tuple[Actor, str]] = field(default_factory=list)
+    """Calls of ``apply_grants``."""
     ended: int = 0
     fills_ended: int = 0
 
@@ -83,6 +85,10 @@ class ScriptedIngestion:
             yield REPORT
         finally:
             self.fills_ended += 1
+
+    async def apply_grants(self, actor: Actor, corpus: CorpusSettings) -> int:
+        self.granted.append((actor, corpus.name))
+        return 1
 
 
 class Stand(Corpus):
