@@ -174,15 +174,16 @@ async def test_text_is_literal_wherever_it_stands(frame: str) -> None:
 
 
 def test_html_and_links_are_text_and_bare_names_are_no_links() -> None:
-    tokens = make_parser().parse("see events.py, [a](b), <b>x</b> and x[1] but [2] and ([3])\n\n[1]: kept")
+    tokens = make_parser().parse("see events.py, [a](b), <b>x</b> and x[1][1] but [2][4] and ([3])\n\n[1]: kept")
     inline = [child for token in tokens for child in token.children or []]
     assert [child.attrs["href"] for child in inline if child.type == "link_open"] == [
         "source:2",
+        "source:4",
         "source:3",
         "source:1",
     ]
     words = "".join(child.content for child in inline)
-    assert words == "see events.py, [a](b), <b>x</b> and x[1] but [2] and ([3])[1]: kept"
+    assert words == "see events.py, [a](b), <b>x</b> and x[1][1] but [2][4] and ([3])[1]: kept"
 
 
 @pytest.mark.parametrize(

@@ -39,9 +39,11 @@ def make_parser() -> MarkdownIt:
 
 
 def _citation(state: StateInline, silent: bool) -> bool:
-    """``[3]`` becomes a link to source 3, unless it follows a word, as an index does."""
+    """``[3]`` becomes a link to source 3, unless it stands behind something that it may be an index of."""
     match = _CITATION.match(state.src, state.pos, state.posMax)
-    if match is None or (state.pos > 0 and (state.src[state.pos - 1].isalnum() or state.src[state.pos - 1] in "_)]")):
+    before = state.src[state.pos - 1 : state.pos]
+    behind_another = not state.pending and bool(state.tokens) and state.tokens[-1].type == "link_close"
+    if match is None or before.isalnum() or (before and before in "_)]" and not behind_another):
         return False
     if not silent:
         opening = state.push("link_open", "a", 1)
