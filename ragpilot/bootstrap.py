@@ -143,10 +143,20 @@ def _qdrant_store(environment: Environment) -> ChunkStore:
 
     store = environment.settings.store
     layout = Layout(
-        shards=store.shards, replicas=store.replicas, on_disk=store.on_disk, quantization=store.quantization
+        shards=store.shards,
+        replicas=store.replicas,
+        write_consistency=store.write_consistency,
+        on_disk=store.on_disk,
+        quantization=store.quantization,
+        prefix=store.collection_prefix,
     )
-    key = _secret("store.api_key_env", store.api_key_env)
-    return QdrantStore(store.url or "http://localhost:6333", api_key=key, layout=layout)
+    return QdrantStore(
+        store.url or "http://localhost:6333",
+        api_key=_secret("store.api_key_env", store.api_key_env),
+        layout=layout,
+        grpc_port=store.grpc_port,
+        seconds=store.timeout_seconds,
+    )
 
 
 STORES: dict[str, Callable[[Environment], ChunkStore]] = {"embedded": _embedded_store, "qdrant": _qdrant_store}
@@ -164,11 +174,12 @@ async def _minilm(_: Environment) -> Embedder:
 async def _fastembed(environment: Environment) -> Embedder:
     from ragpilot.adapters.fastembed_models import FastembedEmbedder
 
-    model = _needed("embedder.model", environment.settings.embedder.model, "BAAI/bge-small-en-v1.5")
+    chosen = environment.settings.embedder
+    model = _needed("embedder.model", chosen.model, "BAAI/bge-small-en-v1.5")
     # A download happens because this very configuration names the model (DESIGN section 8).
-    embedder = FastembedEmbedder(model, cache=environment.state / "models", download=True)
-    await embedder.prepare()
-    return embedder
+    folder = Path(chosen.path) if chosen.path else None
+    embedder = FastembedEmbedder(model, folder=folder, cache=environment.state / "models", download=folder is None)
+    return await _closed_on_failure(embedder, embedder.prepare())
 
 
 async def _ollama_embedder(environment: Environment) -> Embedder:
@@ -180,9 +191,15 @@ async def _ollama_embedder(environment: Environment) -> Embedder:
     file, source = environment.state / "embedder.json", f"ollama {chosen.url} {model}"
     key = _secret("embedder.api_key_env", chosen.api_key_env)
     url = chosen.url or os.environ.get("OLLAMA_HOST")
-    embedder = OllamaEmbedder(url, model, api_key=key, remembered=recall(file, source))
-    await prepare_remembered(embedder, file, source)
-    return embedder
+    embedder = OllamaEmbedder(
+        url,
+        model,
+        keep_alive=chosen.keep_alive,
+        seconds=chosen.timeout_seconds,
+        api_key=key,
+        remembered=recall(file, source),
+    )
+    return await _closed_on_failure(embedder, prepare_remembered(embedder, file, source))
 
 
 async def _openai_embedder(environment: Environment) -> Embedder:
@@ -193,8 +210,18 @@ async def _openai_embedder(environment: Environment) -> Embedder:
     url = _needed("embedder.url", chosen.url, "http://localhost:8080")
     file, source = environment.state / "embedder.json", f"openai {url} {chosen.model}"
     key = _secret("embedder.api_key_env", chosen.api_key_env)
-    embedder = OpenAiEmbedder(url, chosen.model, api_key=key, remembered=recall(file, source))
-    await prepare_remembered(embedder, file, source)
+    embedder = OpenAiEmbedder(
+        url, chosen.model, seconds=chosen.timeout_seconds, api_key=key, remembered=recall(file, source)
+    )
+    return await _closed_on_failure(embedder, prepare_remembered(embedder, file, source))
+
+
+async def _closed_on_failure(embedder: Embedder, preparing: Awaitable[object]) -> Embedder:
+    try:
+        await preparing
+    except BaseException:
+        await embedder.aclose()
+        raise
     return embedder
 
 

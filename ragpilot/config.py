@@ -137,8 +137,19 @@ class StoreSettings(Section):
     """Name of the environment variable that holds the key; the key itself never stands here."""
     shards: Annotated[int, Field(ge=1)] = 1
     replicas: Annotated[int, Field(ge=1)] = 1
+    write_consistency: Annotated[int, Field(ge=1)] | None = None
+    """Replicas that must have a write before it is acknowledged; unset: more than half."""
     on_disk: bool = False
     quantization: Literal["none", "scalar"] = "none"
+    grpc_port: Annotated[int, Field(ge=1, le=65535)] | None = None
+    """Use gRPC at this port of the Qdrant server; unset: REST."""
+    collection_prefix: Annotated[
+        str,
+        Field(pattern=r"^[A-Za-z0-9._-]{1,64}$", **_words("at most 64 letters, digits, '.', '_' and '-'")),
+    ] = "ragpilot_"
+    """Before the corpus in a collection's name: RagPilots that share a server and not their corpora differ in it."""
+    timeout_seconds: Annotated[float, Field(gt=0)] = 60.0
+    """The longest wait for one call to the Qdrant server."""
 
 
 class EmbedderSettings(Section):
@@ -146,8 +157,14 @@ class EmbedderSettings(Section):
 
     kind: Literal["minilm", "fastembed", "ollama", "openai"] = "minilm"
     model: Text | None = None
+    path: FolderPath | None = None
+    """Folder of a fastembed model's files; unset: it is downloaded once into the state folder."""
     url: Url | None = None
     api_key_env: VariableName | None = None
+    keep_alive: Text = "30m"
+    """How long Ollama keeps the model loaded."""
+    timeout_seconds: Annotated[float, Field(gt=0)] = 300.0
+    """The longest wait for one batch, loading the model included."""
 
 
 class ChatSettings(Section):

@@ -244,8 +244,11 @@ def _absolute(data: dict[str, Any], base: Path, home_folder: str | None = None) 
         result["corpora"] = [
             {**table, "roots": [absolute(root) for root in table["roots"]]} for table in data["corpora"]
         ]
-    if (store := data.get("store")) and store.get("path") is not None:
-        result["store"] = {**store, "path": absolute(store["path"])}
+    for name in ("store", "embedder"):
+        if (table := data.get(name)) and table.get("path") is not None:
+            result[name] = {**table, "path": absolute(table["path"])}
+    if (chat := data.get("chat")) and chat.get("kind") == "llamacpp" and chat.get("model"):
+        result["chat"] = {**chat, "model": absolute(chat["model"])}
     return result
 
 

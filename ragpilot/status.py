@@ -48,8 +48,9 @@ class StatusService:
         names = ("store", "embedder", "model")
         checks: tuple[Awaitable[Health], ...] = (self._store.check(), self._embedder.check(), self._chat.check())
         found = dict(zip(names, await asyncio.gather(*checks), strict=True))
-        if self._chat_reason:
-            found["model"] = replace(found["model"], detail=self._chat_reason)
+        model = found["model"]
+        if self._chat_reason and model.ok:
+            found["model"] = replace(model, detail=f"{model.detail.rstrip('.')}. {self._chat_reason}")
         return found
 
     async def stats(self, actor: Actor, corpus: str | None = None) -> IndexStats:
