@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -14,19 +13,15 @@ from mcp_types import ToolAnnotations
 
 from ragpilot.config import CorpusSettings
 from ragpilot.corpora import known_corpora, resolve_corpus
-from ragpilot.errors import InvalidRequestError, RagPilotError
+from ragpilot.errors import InvalidRequestError
 from ragpilot.events import to_wire
 from ragpilot.types import IngestProgress, IngestReport
 from server.context import Context
 from server.ingest import locate
-from server.logs import SECURITY
 from server.mcp_schemas import FailedFile, IngestArguments, IngestResult
 from server.mcp_tool import Call, Output, Tool
-from server.problems import ProblemError
 from server.runs import RunEvent
 from server.sse import EventStream
-
-NAME = "rag_ingest"
 
 WATCHED_SECONDS = 600.0
 """How long a caller who sees progress is kept waiting for the end of a run."""
@@ -34,17 +29,14 @@ UNWATCHED_SECONDS = 45.0
 """And one who does not: most clients give a silent call up after a minute."""
 BEAT_SECONDS = 2.0
 FAILURES_TOLD = 20
-PATH_LOGGED = 300
 
 _STAGES = {"scan": "Looking at files", "chunks": "Reading files", "headers": "Embedding names", "bodies": "Embedding"}
-
-logger = logging.getLogger(__name__)
 
 
 def ingest_tool(context: Context) -> Tool:
     """The tool for whoever may index."""
     return Tool(
-        name=NAME,
+        name="rag_ingest",
         title="Index a folder or file",
         description=(
             "Brings the index up to date with a folder or file inside a configured root: new and changed files are "
@@ -60,14 +52,8 @@ def ingest_tool(context: Context) -> Tool:
         # The wait for the run ends before, with a result; this is for what comes before it.
         seconds=WATCHED_SECONDS + 30.0,
         permission="ingest",
+        audited=True,
     )
-
-
-def log_call(call: Call, path: object, outcome: str) -> None:
-    """One line at the security level: who wanted to have what indexed, and what came of it."""
-    # As Python spells it, so that no path can forge a line of the log.
-    shown = ascii(path)[:PATH_LOGGED]
-    logger.log(SECURITY, "%s by %s, path %s: %s (%s)", NAME, call.actor.name, shown, outcome, call.request_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +61,7 @@ class _Ingesting:
     context: Context
 
     async def run(self, call: Call, given: IngestArguments) -> Output:
-        outcome = "failed"
-        try:
-            result = await self._run(call, given)
-            outcome = result.outcome
-        except (RagPilotError, ProblemError) as error:
-            outcome = error.problem.code if isinstance(error, ProblemError) else error.code
-            raise
-        except asyncio.CancelledError:
-            outcome = "left by its caller"
-            raise
-        finally:
-            log_call(call, given.path, outcome)
+        result = await self._run(call, given)
         return Output(_words(result), result)
 
     async def _run(self, call: Call, given: IngestArguments) -> IngestResult:

@@ -40,7 +40,11 @@ _AWAY: tuple[tuple[type[RagPilotError], str], ...] = (
 
 
 class ToolError(Exception):
-    """A call that failed, in words for the agent that made it."""
+    """A call that failed, in words for the agent that made it; ``code`` is the word for the log."""
+
+    def __init__(self, code: str, words: str) -> None:
+        super().__init__(words)
+        self.code = code
 
 
 class Report(Protocol):
@@ -107,6 +111,8 @@ class Tool:
     seconds: float
     """A call that takes longer is cut off."""
     permission: Permission = "ask"
+    audited: bool = False
+    """Each call is logged at the security level, those too that are refused."""
 
     @property
     def input_schema(self) -> dict[str, Any]:

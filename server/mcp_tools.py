@@ -11,14 +11,16 @@ from ragpilot.errors import RagPilotError
 from ragpilot.logs import log_unexpected
 from ragpilot.types import Actor
 from server.context import Context
-from server.mcp_ingest import NAME as INGEST
-from server.mcp_ingest import ingest_tool, log_call
+from server.logs import SECURITY
+from server.mcp_ingest import ingest_tool
 from server.mcp_reading import reading_tools
 from server.mcp_tool import Call, Output, Progress, Tool, ToolError, words_of
 from server.problems import UNEXPECTED, ProblemError, from_error
 from server.requests import check
 
 __all__ = ["Call", "Output", "Progress", "Tool", "ToolError", "Toolbox"]
+
+ARGUMENTS_LOGGED = 300
 
 logger = logging.getLogger(__name__)
 
@@ -42,31 +44,53 @@ class Toolbox:
         tool = self._tools.get(name)
         if tool is None or call.actor.may(tool.permission):
             return tool
-        if tool.name == INGEST:
-            log_call(call, arguments.get("path"), "forbidden")
+        _audit(tool, call, arguments, "forbidden")
         return None
 
     async def run(self, tool: Tool, call: Call, arguments: Mapping[str, Any]) -> Output:
         """Call a tool. Raises ToolError for whatever goes wrong in it, and nothing else."""
+        outcome = "failed"
+        try:
+            output = await self._run(tool, call, arguments)
+            outcome = getattr(output.result, "outcome", "done")
+            return output
+        except ToolError as error:
+            outcome = error.code
+            raise
+        except asyncio.CancelledError:
+            outcome = "left by its caller"
+            raise
+        finally:
+            _audit(tool, call, arguments, outcome)
+
+    async def _run(self, tool: Tool, call: Call, arguments: Mapping[str, Any]) -> Output:
         deadline = asyncio.timeout(tool.seconds)
         try:
             async with deadline:
                 return await tool.run(call, check(tool.arguments, dict(arguments)))
         except TimeoutError as error:
             if not deadline.expired():
-                raise ToolError(self._unexpected(error, call)) from error
-            raise ToolError(f"{tool.name} did not end within {tool.seconds:g} s and was stopped.") from None
+                raise self._unexpected(error, call) from error
+            raise ToolError("timeout", f"{tool.name} did not end within {tool.seconds:g} s and was stopped.") from None
         except ProblemError as error:
-            raise ToolError(error.problem.detail) from None
+            raise ToolError(error.problem.code, error.problem.detail) from None
         except RagPilotError as error:
             if from_error(error) is UNEXPECTED:
-                raise ToolError(self._unexpected(error, call)) from error
+                raise self._unexpected(error, call) from error
             logger.info("request %s: %s failed: %s", call.request_id, tool.name, error.code)
-            raise ToolError(words_of(error)) from error
+            raise ToolError(error.code, words_of(error)) from error
         except Exception as error:
             # The last handler of a call: its agent learns that it failed, the log where.
-            raise ToolError(self._unexpected(error, call)) from error
+            raise self._unexpected(error, call) from error
 
-    def _unexpected(self, error: Exception, call: Call) -> str:
+    def _unexpected(self, error: Exception, call: Call) -> ToolError:
         log_unexpected(logger, error, call.request_id)
-        return f"{UNEXPECTED.detail} ({call.request_id})"
+        return ToolError(UNEXPECTED.code, f"{UNEXPECTED.detail} ({call.request_id})")
+
+
+def _audit(tool: Tool, call: Call, arguments: Mapping[str, Any], outcome: str) -> None:
+    """One line at the security level: who wanted what, and what came of it."""
+    if tool.audited:
+        # As Python spells them, so that no argument can forge a line of the log.
+        shown = ascii(dict(arguments))[:ARGUMENTS_LOGGED]
+        logger.log(SECURITY, "%s by %s, %s: %s (%s)", tool.name, call.actor.name, shown, outcome, call.request_id)

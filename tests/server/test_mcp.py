@@ -1,0 +1,275 @@
+"""``/mcp`` as HTTP sees it: paths, methods, sessions, kinds of body, actors, and the form of every refusal."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from ragpilot.config import ActorSettings, ServerSettings
+from tests.fakes import ScriptedChatModel
+from tests.server.agents import HEADERS, MODERN, REVISIONS, address, agent, answer, error, message
+from tests.server.support import (
+    LOCAL_TOKEN,
+    ORIGIN,
+    TOKENS,
+    Running,
+    Stand,
+    bearer,
+    running,
+    server_settings,
+    settings_of,
+    until,
+    with_actors,
+)
+
+LIST = message("tools/list")
+ASK = message("tools/call", {"name": "ask", "arguments": {"question": "context budget"}})
+READING = ["ask", "rag_query", "rag_collections"]
+
+
+@pytest_asyncio.fixture
+async def server() -> AsyncIterator[Running]:
+    async with running(await Stand(settings=server_settings(allowed_hosts=["my-box"])).app()) as started:
+        yield started
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("mode", REVISIONS)
+async def test_both_generations_learn_who_answers_and_which_tools_there_are(server: Running, mode: str) -> None:
+    async with agent(address(server), mode=mode) as client:
+        assert client.protocol_version == REVISIONS[mode]
+        assert client.server_info is not None
+        assert client.server_info.name == "pilot-rag-ask"
+        assert "Ask it before you search or guess" in (client.instructions or "")
+        assert client.server_capabilities.tools is not None
+        assert (client.server_capabilities.prompts, client.server_capabilities.resources) == (None, None)
+        assert [tool.name for tool in (await client.list_tools()).tools] == READING
+
+
+@pytest.mark.asyncio
+async def test_the_path_with_and_without_its_slash_and_no_other(server: Running) -> None:
+    for path in ("/mcp", "/mcp/", "/mcp?x=1"):
+        response = await server.call("POST", path, message("ping"), HEADERS)
+        assert (response.status, answer(response)["result"]) == (200, {})
+    for path in ("/mcpx", "/mcp/x", "//mcp", "/mcp//", "/MCP", "/x/mcp"):
+        response = await server.call("POST", path, message("ping"), HEADERS)
+        assert (response.status, response.headers["content-type"]) == (404, "application/problem+json")
+
+
+@pytest.mark.asyncio
+async def test_without_sessions_there_is_nothing_but_post(server: Running) -> None:
+    for method in ("GET", "DELETE", "PUT", "PATCH"):
+        response = await server.call(method, "/mcp", headers=HEADERS)
+        assert (response.status, response.headers["allow"]) == (405, "OPTIONS, POST")
+        assert error(response)["code"] == -32600
+    options = await server.call("OPTIONS", "/mcp")
+    assert (options.status, options.headers["allow"], options.body) == (204, "OPTIONS, POST", b"")
+    stale = await server.call("POST", "/mcp", LIST, {**HEADERS, "Mcp-Session-Id": "of-a-server-before"})
+    assert (stale.status, error(stale)["data"]["code"]) == (404, "unknown_session")
+    fresh = await server.call("POST", "/mcp", message("initialize", INITIALIZE), HEADERS)
+    assert (fresh.status, "mcp-session-id" in fresh.headers) == (200, False)
+
+
+INITIALIZE = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "a client", "version": "1"},
+}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("headers", [HEADERS, MODERN], ids=["2025", "2026"])
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"", -32700),
+        (b"{bad", -32700),
+        (b"\xff", -32700),
+        (b"[" * 10_000, -32700),
+        (b"[]", -32600),
+        (b"[" + LIST + b"]", -32600),
+        (b"42", -32600),
+        (b"null", -32600),
+        (b"{}", -32600),
+        (b'{"jsonrpc": "1.0", "id": 1, "method": "ping"}', -32600),
+        (b'{"jsonrpc": "2.0", "id": 1}', -32600),
+    ],
+)
+async def test_what_is_no_message_is_an_error_of_the_protocol(
+    server: Running, headers: dict[str, str], body: bytes, code: int
+) -> None:
+    response = await server.call("POST", "/mcp", body, headers)
+    assert (response.status, response.headers["content-type"]) == (400, "application/json")
+    found = answer(response)
+    assert (found["id"], found["error"]["code"]) == (None, code)
+    assert found["error"]["data"]["requestId"] == response.headers["x-request-id"]
+
+
+@pytest.mark.asyncio
+async def test_calls_that_make_no_sense_are_errors_of_the_protocol(server: Running) -> None:
+    for body, code in (
+        (message("nope"), -32601),
+        (message("prompts/list"), -32601),
+        (message("tools/call"), -32602),
+        (message("tools/call", {"name": 7}), -32602),
+        (message("tools/call", {"name": "ask", "arguments": ["context budget"]}), -32602),
+        (message("tools/call", {"name": "nope", "arguments": {}}), -32602),
+    ):
+        assert error(await server.call("POST", "/mcp", body, HEADERS))["code"] == code
+    unknown = await server.call("POST", "/mcp", LIST, {**HEADERS, "MCP-Protocol-Version": "1999-01-01"})
+    assert (unknown.status, error(unknown)["code"]) == (400, -32602)
+    noted = json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}).encode()
+    for headers in (HEADERS, MODERN):
+        response = await server.call("POST", "/mcp", noted, headers)
+        assert (response.status, response.body) == (202, b"")
+
+
+@pytest.mark.asyncio
+async def test_a_client_says_that_it_takes_both_forms_of_an_answer(server: Running) -> None:
+    for headers in (HEADERS, MODERN):
+        for accept in (
+            "application/json",
+            "text/event-stream",
+            "text/html",
+            "",
+            "application/jsonx, text/event-stream",
+        ):
+            response = await server.call("POST", "/mcp", LIST, {**headers, "Accept": accept})
+            assert (response.status, error(response)["data"]["code"]) == (406, "not_acceptable")
+    for accept in ("*/*", "application/*;q=0.5, text/*", "TEXT/EVENT-STREAM , application/json"):
+        assert (await server.call("POST", "/mcp", LIST, {**HEADERS, "Accept": accept})).status == 200
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("headers", "body", "status", "code"),
+    [
+        ({"Host": "evil.example"}, LIST, 421, "unknown_host"),
+        ({"Origin": "http://evil.example"}, LIST, 403, "foreign_origin"),
+        ({"Content-Type": "text/plain"}, LIST, 415, "unsupported_media_type"),
+        ({}, b"x" * 70_000, 413, "body_too_large"),
+        (bearer("unknown"), LIST, 401, "unauthenticated"),
+        ({"Authorization": "Basic eA=="}, LIST, 401, "unauthenticated"),
+    ],
+)
+async def test_what_the_door_refuses_is_told_in_the_protocols_form(
+    server: Running, headers: dict[str, str], body: bytes, status: int, code: str
+) -> None:
+    for path in ("/mcp", "/mcp/"):
+        response = await server.call("POST", path, body, {**HEADERS, **headers})
+        found = error(response)
+        assert (response.status, found["code"], found["data"]["code"]) == (status, -32600, code)
+        assert found["message"]
+
+
+@pytest.mark.asyncio
+async def test_the_configured_hosts_and_the_frontend_may_call(server: Running) -> None:
+    for host in ("localhost:1", "127.0.0.1", "[::1]:5200", "my-box:80"):
+        assert (await server.call("POST", "/mcp", LIST, {**HEADERS, "Host": host})).status == 200
+    for body, status in ((message("initialize", INITIALIZE), 200), (b"{bad", 400)):
+        response = await server.call("POST", "/mcp", body, {**HEADERS, "Origin": ORIGIN})
+        assert (response.status, response.headers["access-control-allow-origin"]) == (status, ORIGIN)
+        assert "Mcp-Session-Id" in response.headers["access-control-expose-headers"]
+
+
+@pytest.mark.asyncio
+async def test_the_actor_comes_from_the_request_and_decides_which_tools_there_are() -> None:
+    settings = with_actors()
+    guest = ActorSettings(name="guest", permissions=[], tokens=["env:GUEST"])
+    settings = settings.model_copy(update={"actors": [*settings.actors, guest]})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GUEST", "token-of-guest")
+        async with running(await Stand(settings=settings).app()) as server:
+            none = await server.call("POST", "/mcp", LIST, HEADERS)
+            assert (none.status, none.headers["www-authenticate"]) == (401, "Bearer")
+            refused = await server.call("POST", "/mcp", LIST, {**HEADERS, **bearer("token-of-guest")})
+            assert (refused.status, error(refused)["data"]["code"]) == (403, "forbidden")
+            for name, tools in (("ann", READING), ("bob", READING), ("olga", [*READING, "rag_ingest"])):
+                async with agent(address(server), token=TOKENS[name]) as client:
+                    assert [tool.name for tool in (await client.list_tools()).tools] == tools
+
+
+@pytest.mark.asyncio
+async def test_the_token_of_the_state_folder_adds_the_tool_that_writes(server: Running) -> None:
+    async with agent(address(server), token=LOCAL_TOKEN) as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == [*READING, "rag_ingest"]
+
+
+@pytest.mark.asyncio
+async def test_an_agent_that_leaves_stops_the_model_in_both_generations() -> None:
+    chat = ScriptedChatModel(gate=asyncio.Semaphore(0))
+    async with running(await Stand(chat=chat).app()) as server:
+        async with agent(address(server), mode="auto") as client:
+            call = asyncio.create_task(client.call_tool("ask", {"question": "context budget"}))
+            await until(lambda: chat.opened == 1)
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+            await until(lambda: chat.ended == 1)
+        connection = await server.connect()
+        await connection.send("POST", "/mcp", ASK, HEADERS)
+        await until(lambda: chat.opened == 2)
+        connection.writer.transport.abort()
+        await until(lambda: chat.ended == 2)
+        assert (await server.call("POST", "/mcp", LIST, HEADERS)).status == 200
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("mode", REVISIONS)
+async def test_a_shutdown_ends_a_call_with_words(mode: str) -> None:
+    chat = ScriptedChatModel(gate=asyncio.Semaphore(0))
+    async with running(await Stand(chat=chat).app()) as server, agent(address(server), mode=mode) as client:
+        call = asyncio.create_task(client.call_tool("ask", {"question": "context budget"}))
+        await until(lambda: chat.opened == 1)
+        server.stop.set()
+        async with asyncio.timeout(5):
+            result = await call
+        assert result.is_error
+        assert "shutting down" in str(result.content)
+        await until(lambda: chat.ended == 1)
+
+
+@pytest.mark.asyncio
+async def test_it_starts_again_in_the_same_process_and_needs_no_lifespan() -> None:
+    stand = Stand()
+    for _ in range(2):
+        async with running(await stand.app()) as server:
+            assert (await server.call("POST", "/mcp", message("initialize", INITIALIZE), HEADERS)).status == 200
+            assert (await server.call("POST", "/mcp", LIST, HEADERS)).status == 200
+    app = await stand.app()
+    for _ in range(2):
+        response = await app.test_client().post("/mcp", data=LIST, headers={**HEADERS, "Host": "localhost"})
+        assert response.status_code == 200
+        assert b'"rag_query"' in await response.get_data(as_text=False)
+
+
+@pytest.mark.asyncio
+async def test_logging_stays_as_it_was_and_holds_no_question(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    root = logging.getLogger()
+    before = (root.level, list(root.handlers))
+    async with running(await Stand().app()) as server, agent(address(server)) as client:
+        await client.call_tool("ask", {"question": "context budget"})
+        await client.call_tool("ask", {"question": "context budget", "topK": 0})
+    assert (root.level, list(root.handlers)) == before
+    assert "POST /mcp 200" in caplog.text
+    assert "context budget" not in caplog.text
+
+
+@pytest.mark.asyncio
+async def test_a_large_answer_and_many_calls_on_one_connection() -> None:
+    settings = settings_of(server=ServerSettings(max_body_bytes=1024))
+    chat = ScriptedChatModel(["line\n" * 100_000])
+    async with running(await Stand(chat=chat, settings=settings).app()) as server:
+        assert (await server.call("POST", "/mcp", message("ping", {"_meta": {"x": "y" * 1000}}), HEADERS)).status == 413
+        connection = await server.connect()
+        for _ in range(3):
+            await connection.send("POST", "/mcp", ASK, HEADERS)
+            result: dict[str, Any] = answer(await connection.read())["result"]
+            assert result["structuredContent"]["answer"] == "line\n" * 100_000
