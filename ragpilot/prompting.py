@@ -110,16 +110,9 @@ def build_prompt(
 def enforce_budget(
     hits: Sequence[Hit], key: str, counter: _Counter, limit: int
 ) -> tuple[tuple[ContextBlock, ...], tuple[Fate, ...]]:
-    """Enforce the context budget: blocks, best first, whole while they fit; the next is cut or dropped, then the rest.
+    """Enforce the context budget of ``limit`` tokens: blocks, best first, whole while they fit.
 
-    Args:
-        hits: Best first.
-        key: Of the fences around each block.
-        counter: Counts tokens.
-        limit: The most tokens of all blocks, joined.
-
-    Returns:
-        The blocks, and the fate of every hit.
+    The next one is cut, or dropped where only a stump of it would fit, and the rest is dropped. Every hit has a fate.
     """
     blocks: list[ContextBlock] = []
     left = limit
