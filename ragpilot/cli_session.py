@@ -77,11 +77,20 @@ async def open_session(environment: Environment, role: Role, environ: Mapping[st
         finally:
             await backend.aclose()
         return
-    actor = store_actor(environment, token, environ)
+    async with open_store(environment, role, environ) as (application, actor):
+        yield StoreSession(application, actor)
+
+
+@asynccontextmanager
+async def open_store(
+    environment: Environment, role: Role, environ: Mapping[str, str]
+) -> AsyncIterator[tuple[Application, Actor]]:
+    """The parts over the store, opened here, and who works on it. Raises as ``open_session`` does."""
+    actor = store_actor(environment, environ.get("RAGPILOT_TOKEN") or None, environ)
     embedded = environment.settings.store.kind == "embedded"
     with OwnerLock(environment.state, role) if embedded else nullcontext():
         async with build(environment) as application:
-            yield StoreSession(application, actor)
+            yield application, actor
 
 
 class ServerSession:

@@ -1,0 +1,216 @@
+"""`ragpilot grants` over a project that was indexed in memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ragpilot import bootstrap, cli, cli_session
+from ragpilot.actors import token_hash
+from ragpilot.bootstrap import Application
+from ragpilot.config import Environment
+from ragpilot.runtime import OwnerLock, ServerRecord
+from ragpilot.settings_loader import load
+from tests.fakes import FakeEmbedder, MemoryStore, ScriptedChatModel
+
+FILES = {"src/app.py": "def run():\n    return 1\n", "hr/pay.md": "# Pay\n\nA lot.\n", "hr/holidays.md": "# Holidays\n"}
+ACTORS = f"""
+[[actors]]
+name = "ann"
+principals = ["user:ann", "team:everyone"]
+tokens = ["{token_hash("anns")}"]
+[[actors]]
+name = "olga"
+permissions = ["ask", "ingest"]
+tokens = ["{token_hash("olgas")}"]
+"""
+GRANTS = """
+[[corpora.grants]]
+paths = ["hr/**", "!hr/holidays.md"]
+readers = ["team:people"]
+"""
+
+
+class Shop:
+    """A project with a configuration of its own, and one store for all commands."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root = folder / "shop"
+        self.config = folder / "ragpilot.toml"
+        self.store, self.embedder = MemoryStore(), FakeEmbedder()
+        for name, text in FILES.items():
+            file = self.root / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        monkeypatch.setattr(cli_session, "build", self._build)
+        monkeypatch.setenv("RAGPILOT_CONFIG", str(self.config))
+        monkeypatch.chdir(self.root)
+        self.configure("")
+
+    def configure(self, grants: str, actors: str = "") -> None:
+        corpus = f'[[corpora]]\nname = "shop"\nroots = ["{self.root}"]\n'
+        self.config.write_text(f"{corpus}{grants}{actors}")
+
+    @property
+    def environment(self) -> Environment:
+        return load(config=str(self.config), directory=None, environ={"RAGPILOT_HOME": str(self.root.parent / "home")})
+
+    @asynccontextmanager
+    async def _build(self, environment: Environment) -> AsyncIterator[Application]:
+        chat = ScriptedChatModel()
+        async with bootstrap.build(environment, store=self.store, embedder=self.embedder, chat=chat) as application:
+            yield application
+
+    def readers(self) -> dict[str, set[str]]:
+        held = self.store.chunks["shop"].values()
+        return {entry.chunk.path: set(entry.chunk.readers) for entry in held}
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shop:
+    monkeypatch.setenv("RAGPILOT_HOME", str(tmp_path / "home"))
+    made = Shop(tmp_path, monkeypatch)
+    assert cli.run(["index", "--quiet"]) == 0
+    capsys.readouterr()
+    return made
+
+
+def ran(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> tuple[str, str]:
+    assert cli.run(["grants", *arguments]) == code
+    captured = capsys.readouterr()
+    return captured.out, captured.err
+
+
+def test_apply_gives_documents_their_readers_and_embeds_nothing(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    embedded = shop.embedder.documents_embedded
+    assert shop.readers()["hr/pay.md"] == {"team:everyone"}
+    shop.configure(GRANTS)
+    assert ran(capsys, "apply")[0] == "shop: 1 documents have other readers now.\n"
+    assert shop.readers() == {
+        "hr/pay.md": {"team:people"},
+        "hr/holidays.md": {"team:everyone"},
+        "src/app.py": {"team:everyone"},
+    }
+    assert ran(capsys, "apply", "--corpus", "shop")[0] == "shop: 0 documents have other readers now.\n"
+    assert shop.embedder.documents_embedded == embedded
+    ran(capsys, "apply", "--corpus", "other", code=2)
+
+
+def test_a_grant_that_cannot_be_read_closes_and_is_told(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    shop.configure('[[corpora.grants]]\npaths = ["[z-a]"]\nreaders = ["team:x"]\n')
+    printed, told = ran(capsys, "apply")
+    assert printed == "shop: 3 documents have other readers now.\n"
+    assert "The grant for '[z-a]' cannot be read." in told
+    assert set(map(frozenset, shop.readers().values())) == {frozenset()}
+    assert "nobody reads it" in ran(capsys, "explain", "src/app.py")[0]
+
+
+def test_apply_needs_the_permission_to_write(
+    shop: Shop, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.configure(GRANTS, ACTORS)
+    for token, code, words in (
+        ("", 1, "The token is missing or not known."),
+        ("anns", 1, "lacks the permission 'ingest'"),
+        ("olgas", 0, ""),
+    ):
+        assert shop.readers()["hr/pay.md"] == {"team:everyone"}
+        monkeypatch.setenv("RAGPILOT_TOKEN", token)
+        assert words in ran(capsys, "apply", code=code)[1]
+    assert shop.readers()["hr/pay.md"] == {"team:people"}
+
+
+def test_a_running_server_applies_them_itself(
+    shop: Shop, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def found(_: Path) -> ServerRecord:
+        return ServerRecord("http://127.0.0.1:5200", 4711, "")
+
+    monkeypatch.setattr("ragpilot.grants_report.find_server", found)
+    _, told = ran(capsys, "apply", code=1)
+    assert "process 4711" in told
+    assert "Restart it" in told
+
+
+def test_a_command_that_holds_the_store_is_named(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    with OwnerLock(shop.environment.state, "index"):
+        assert "in use by `ragpilot index`" in ran(capsys, "apply", code=1)[1]
+
+
+def explained(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    return json.loads(ran(capsys, "explain", "--json", *arguments)[0])  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("path", ["hr/pay.md", "./hr/pay.md", "{root}/hr/pay.md", "../shop/hr/pay.md"])
+def test_explain_says_which_grant_decides(shop: Shop, capsys: pytest.CaptureFixture[str], path: str) -> None:
+    shop.configure(GRANTS, ACTORS)
+    given = path.format(root=shop.root)
+    assert explained(capsys, given, "--actor", "ann") == {
+        "corpus": "shop",
+        "path": "hr/pay.md",
+        "readers": ["team:people"],
+        "grant": 1,
+        "glob": "hr/**",
+        "reason": "grant 1 of 1, by 'hr/**': the last one that matches",
+        "indexed": True,
+        "indexedReaders": ["team:everyone"],
+        "actor": "ann",
+        "mayRead": False,
+    }
+    printed, _ = ran(capsys, "explain", given, "-a", "ann")
+    assert "hr/pay.md in corpus shop\n  readers: team:people\n" in printed
+    assert "indexed with other readers (team:everyone) until grants are applied" in printed
+    assert "ann may not read it: holds team:everyone, user:ann" in printed
+
+
+def test_explain_what_no_grant_matches(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    shop.configure(GRANTS, ACTORS)
+    printed, _ = ran(capsys, "explain", "hr/holidays.md", "-a", "ann")
+    assert "no grant matches it: the corpus's own readers count" in printed
+    assert "index: indexed with these readers" in printed
+    assert "ann may read it, as team:everyone" in printed
+    printed, _ = ran(capsys, "explain", "hr/holidays.md", "-a", "olga")
+    assert "olga may not read it: holds no principal" in printed
+
+
+def test_explain_without_actors_and_for_what_is_not_indexed(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "index: not indexed" in ran(capsys, "explain", "src/new.py")[0]
+    assert explained(capsys, "src/app.py", "--actor", "local")["mayRead"] is True
+    assert "actor" not in ran(capsys, "explain", "src/app.py")[0]
+    (shop.root / "logo.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
+    assert cli.run(["index", "--quiet"]) == 0
+    capsys.readouterr()
+    assert "left out of the index: " in ran(capsys, "explain", "logo.png")[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("hr",), "is a folder"),
+        (("/etc/passwd",), "lies in no corpus"),
+        (("../../etc/passwd",), "lies in no corpus"),
+        (("hr/pay.md", "--actor", "nobody"), "There are: ann, olga"),
+        (("hr/pay.md", "--corpus", "other"), "no corpus 'other'"),
+    ],
+)
+def test_explain_refuses_what_it_cannot_know(
+    shop: Shop, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], words: str
+) -> None:
+    shop.configure(GRANTS, ACTORS)
+    assert words in ran(capsys, "explain", *arguments, code=2)[1]
+
+
+def test_of_several_corpora_the_one_that_knows_the_path_answers(
+    shop: Shop, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    shop.configure("", f'[[corpora]]\nname = "other"\nroots = ["{other}"]\nreaders = ["team:x"]\n')
+    assert ran(capsys, "explain", "src/app.py")[0].count("in corpus") == 1
+    assert explained(capsys, "src/app.py", "--corpus", "other")["readers"] == ["team:x"]
+    assert ran(capsys, "explain", "unheard/of.py")[0].count("in corpus") == 2
