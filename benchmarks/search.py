@@ -6,6 +6,7 @@ import asyncio
 import random
 import tempfile
 import time
+import uuid
 from pathlib import Path
 from statistics import median
 
@@ -91,12 +92,10 @@ async def _fill(store: EdgeStore, identity: IndexIdentity) -> None:
             vectors = noise.standard_normal((len(ids), identity.embedder.dimensions)).astype(np.float32)
             vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
             filled: dict[str, Vector] = dict(zip(ids, vectors, strict=True))
-            await store.set_vectors(scope, vector_name, filled)  # type: ignore[arg-type]
+            await store.set_vectors(scope, vector_name, filled)
 
 
 def _document(at: int, draw: random.Random) -> list[IndexedChunk]:
-    import uuid
-
     readers = frozenset(_reader(name) for name, share in READERS.items() if at % round(1 / share) == 0)
     path = f"src/{draw.choice(WORDS)}/{draw.choice(WORDS)}_{at}.py"
     document_id = str(uuid.uuid5(uuid.NAMESPACE_URL, path))
@@ -105,8 +104,8 @@ def _document(at: int, draw: random.Random) -> list[IndexedChunk]:
         text = " ".join(draw.choices(WORDS, k=140))
         symbol = f"{draw.choice(WORDS).title()}.{draw.choice(WORDS)}_{number}"
         chunk = Chunk(
-            id=str(uuid.uuid5(uuid.NAMESPACE_URL, f"{path}#{number}")), document_id=document_id, corpus="bench", path=path,
-            source_type="code-python", symbol=symbol, title=symbol, header=f"{path} {symbol}", text=text,
+            id=str(uuid.uuid5(uuid.NAMESPACE_URL, f"{path}#{number}")), document_id=document_id, corpus="bench",
+            path=path, source_type="code-python", symbol=symbol, title=symbol, header=f"{path} {symbol}", text=text,
             start_line=number * 20 + 1, end_line=number * 20 + 20, readers=readers, content_hash=path, mtime_ns=at,
             size=1, indexed_at=1,
         )  # fmt: skip
