@@ -17,6 +17,7 @@ import click
 from ragpilot import cli_output as out
 from ragpilot.adhoc import environment_of, known
 from ragpilot.cli_actor import actor
+from ragpilot.cli_grants import grants
 from ragpilot.cli_mcp import mcp
 from ragpilot.config import Environment
 from ragpilot.errors import ConfigError, InvalidRequestError, RagPilotError, UnknownCorpusError
@@ -99,8 +100,11 @@ def cli(context: click.Context, config: str | None, directory: Path | None) -> i
 )
 @click.option("--corpus", metavar="NAME", help="Which corpus to ask; `ragpilot status` lists them.")
 @click.option("--json", "as_json", is_flag=True, help="Answer, sources and all else as one JSON object.")
+@click.option("--explain", is_flag=True, help="Also what became of each candidate, and by which scores.")
 @click.pass_obj
-def ask(start: Start, question: tuple[str, ...], top_k: int | None, corpus: str | None, *, as_json: bool) -> int:
+def ask(
+    start: Start, question: tuple[str, ...], top_k: int | None, corpus: str | None, *, as_json: bool, explain: bool
+) -> int:
     """Answer QUESTION from the indexed sources.
 
     The answer goes to stdout as it comes, then its sources. Exit code 3: not found in the indexed sources.
@@ -108,7 +112,8 @@ def ask(start: Start, question: tuple[str, ...], top_k: int | None, corpus: str 
     from ragpilot.cli_commands import run_ask
 
     text = _question(question)
-    return asyncio.run(run_ask(start.load_for(corpus), text, top_k=top_k, corpus=corpus, as_json=as_json))
+    asked = run_ask(start.load_for(corpus), text, top_k=top_k, corpus=corpus, as_json=as_json, explain=explain)
+    return asyncio.run(asked)
 
 
 @cli.command()
@@ -131,10 +136,19 @@ def search(start: Start, question: tuple[str, ...], k: int, corpus: str | None, 
 @click.option("--quiet", is_flag=True, help="Say only what went wrong.")
 @click.option("--no-bodies", is_flag=True, help="Leave body vectors to a server or a later run: done sooner.")
 @click.option("--yes", is_flag=True, help="Index a home folder, or a folder that holds one.")
+@click.option("--watch", is_flag=True, help="Then keep up with what changes, until Ctrl-C.")
 @click.option("--json", "as_json", is_flag=True, help="A report a corpus, each as one line of JSON.")
 @click.pass_obj
 def index(
-    start: Start, path: Path | None, *, rebuild: bool, quiet: bool, no_bodies: bool, yes: bool, as_json: bool
+    start: Start,
+    path: Path | None,
+    *,
+    rebuild: bool,
+    quiet: bool,
+    no_bodies: bool,
+    yes: bool,
+    watch: bool,
+    as_json: bool,
 ) -> int:
     """Index what has changed: all corpora, or only PATH.
 
@@ -144,6 +158,12 @@ def index(
     from ragpilot.cli_commands import IndexOptions, run_index
 
     options = IndexOptions(rebuild=rebuild, quiet=quiet, bodies=not no_bodies, broad=yes, as_json=as_json)
+    if watch:
+        from ragpilot.cli_watch import run_watch
+
+        if yes:
+            raise click.UsageError("A home folder is too much to watch: --yes does not go with --watch.")
+        return asyncio.run(run_watch(start.load(), path, options))
     return asyncio.run(run_index(start.load(), path, options))
 
 
@@ -221,9 +241,8 @@ def trust(start: Start) -> int:
 
 
 cli.add_command(mcp)
-
-
 cli.add_command(actor)
+cli.add_command(grants)
 
 
 def main() -> None:

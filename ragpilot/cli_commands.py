@@ -35,7 +35,13 @@ PARTLY: Final = 4
 
 
 async def run_ask(
-    environment: Environment, question: str, *, top_k: int | None, corpus: str | None, as_json: bool
+    environment: Environment,
+    question: str,
+    *,
+    top_k: int | None,
+    corpus: str | None,
+    as_json: bool,
+    explain: bool = False,
 ) -> int:
     """Print one answer. Gives 3 where nothing was found."""
     if _untouched(environment, corpus):
@@ -45,13 +51,13 @@ async def run_ask(
         open_session(environment, "ask", os.environ) as session,
         aclosing(session.ask(question, top_k=top_k, corpus=corpus)) as events,
     ):
-        outcome = await _print_answer(events, as_json=as_json)
+        outcome = await _print_answer(events, as_json=as_json, explain=explain)
     if outcome is None:
         return FAILED
     return NOT_FOUND if outcome is Outcome.NOT_FOUND else DONE
 
 
-async def _print_answer(events: AsyncGenerator[AnswerEvent, None], *, as_json: bool) -> Outcome | None:
+async def _print_answer(events: AsyncGenerator[AnswerEvent, None], *, as_json: bool, explain: bool) -> Outcome | None:
     """Print events as they come; gives how the answer ended, None where it failed."""
     pieces: list[str] = []
     sources: tuple[Source, ...] = ()
@@ -74,6 +80,8 @@ async def _print_answer(events: AsyncGenerator[AnswerEvent, None], *, as_json: b
                     out.as_json(to_wire(answer))
                 else:
                     _end_answer(answer)
+                    if explain:
+                        out.receipt(end)
                 return end.outcome
     out.note("Error: The answer ended before it was complete.")
     return None
@@ -157,7 +165,7 @@ class Target:
 
 async def run_index(environment: Environment, path: Path | None, options: IndexOptions) -> int:
     """Index, corpus by corpus, and print a report each. Gives 4 where some files failed, 1 where nothing came out."""
-    target = _target(environment, path)
+    target = find_target(environment, path)
     code = DONE
     async with open_session(target.environment, "index", os.environ) as session:
         for part in target.parts:
@@ -194,7 +202,7 @@ async def _index(session: Session, part: Part, made: AdHoc | None, options: Inde
     raise ConfigError(f"The run over {part.corpus.name} ended without a report.")
 
 
-def _target(environment: Environment, path: Path | None) -> Target:
+def find_target(environment: Environment, path: Path | None) -> Target:
     """What ``path`` means: a part of a configured corpus, or a corpus of its own."""
     if path is None:
         return Target(environment, [Part(corpus, None) for corpus in environment.settings.corpora])

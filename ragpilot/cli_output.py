@@ -99,6 +99,19 @@ def done(end: Done) -> None:
     near_misses(end.near_misses)
 
 
+def receipt(end: Done) -> None:
+    """Print how the question was searched, and what became of each candidate, to stderr."""
+    plan = end.plan
+    gate = "off" if plan.get("gate") is None else f"{plan['gate']:.3f}"
+    note(f"\n{plan.get('intent')}: evidence {plan.get('evidence', 0):.3f}, gate {gate}, floor {plan.get('floor', 0)}")
+    for row in end.receipt:
+        scores = [f"{name} {row[name]}" for name in ("cosine", "lexical", "score") if row.get(name) is not None]
+        scores += [f"{name} {amount:+}" for name, amount in row.get("signals", {}).items()]
+        tokens = f", {row['tokens']} tokens" if row.get("tokens") else ""
+        note(f"{row['rank'] or '–':>3}  {one_line(str(row.get('source', row['id'])))}")
+        note(f"     {str(row['fate']).replace('_', ' ')}{tokens}: {', '.join(scores)}")
+
+
 def place(path: str, start: int, end: int, symbol: str | None) -> str:
     """``src/app.py:10-42 run`` on one line, whatever path and symbol hold."""
     lines = f"{start}-{end}" if end != start else str(start)
