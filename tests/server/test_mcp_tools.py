@@ -114,13 +114,11 @@ async def test_an_answer_with_its_sources_as_text_and_as_json(mode: str) -> None
     told = Told()
     async with running(app) as server, agent(address(server), mode=mode) as client:
         result = await client.call_tool("ask", {"question": "context budget"}, progress_callback=told)
+        asked = await server.call("POST", "/ask", b'{"question": "context budget"}', {"Accept": "application/json"})
+    wire = json.loads(asked.body)
     assert text_of(result) == (
         "The budget is kept [1].\n\nSources:\n- core/prompting.py (1.00)\n- core/again.py (0.91)"
     )
-    response = await app.test_client().post(
-        "/ask", json={"question": "context budget"}, headers={"Accept": "application/json"}
-    )
-    wire = json.loads(await response.get_data(as_text=False))
     assert result.structured_content == {
         "answer": wire["answer"],
         "outcome": wire["done"]["outcome"],
