@@ -21,6 +21,7 @@ from ragpilot.errors import ChatModelError, ConfigError
 from ragpilot.freshness import Freshness
 from ragpilot.ingest.pipeline import IngestService
 from ragpilot.ports import ChatModel, ChunkStore, Embedder, TokenCounter
+from ragpilot.rag_sources import load_sources
 from ragpilot.retrieval import Retriever
 from ragpilot.searching import SearchService
 from ragpilot.status import StatusService
@@ -108,7 +109,9 @@ def _put_together(
     settings = environment.settings
     counter = counter or TiktokenCounter()
     ingestion = IngestService(store, embedder, settings.ingest, environment.state, corpora=settings.corpora)
-    retriever = Retriever(store, embedder, settings.retrieval, identity=ingestion.identity)
+    retriever = Retriever(
+        store, embedder, settings.retrieval, identity=ingestion.identity, sources=load_sources(settings.sources)
+    )
     freshness = Freshness(ingestion.locate)
     return Application(
         settings=settings,

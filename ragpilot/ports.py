@@ -26,6 +26,8 @@ from ragpilot.types import (
     ModelIdentity,
     ModelUsage,
     Prompt,
+    RagRequest,
+    RagResult,
     StoreQuery,
     TermStatistics,
     Vector,
@@ -223,3 +225,23 @@ class ChunkStore(Protocol):
     async def record_ingestion(self, scope: IngestScope, finished_at: datetime) -> CollectionInfo:
         """Note the end of a run (UTC) with the collection."""
         ...
+
+
+class RagSource:
+    """A further source of passages, beside the indexed corpora; subclassed by plug-ins that ``[[sources]]`` names.
+
+    A subclass overrides ``search``, or ``search_text`` where the query and a number are all it needs. One that
+    overrides neither is refused when it is registered, since each would call the other for ever.
+    """
+
+    default_min_score: float | None = None
+    """Its own floor on ``RagResult.score``; None: the embedder's."""
+
+    async def search(self, request: RagRequest) -> list[RagResult]:
+        """Passages for a request, best first, only such as ``request.actor`` may read."""
+        return await self.search_text(request.query, request.max_results)
+
+    async def search_text(self, query: str, max_results: int) -> list[RagResult]:
+        """Passages for a query, for sources that everyone may read."""
+        everyone = Actor("everyone", frozenset({"team:everyone"}))
+        return await self.search(RagRequest(query, everyone, max_results))

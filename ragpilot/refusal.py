@@ -23,7 +23,12 @@ GATE_HITS = 8
 
 def inverse_document_frequency(statistics: TermStatistics, term: str) -> float:
     """BM25's IDF (never negative) of a term over what the actor may read; highest for a term that stands nowhere."""
-    held = statistics.frequencies.get(term_id(term), 0)
+    return inverse_document_frequency_of(statistics, term_id(term))
+
+
+def inverse_document_frequency_of(statistics: TermStatistics, dimension: int) -> float:
+    """The same for a term that is known by its dimension."""
+    held = statistics.frequencies.get(dimension, 0)
     return math.log(1 + (statistics.total - held + 0.5) / (held + 0.5))
 
 

@@ -21,6 +21,7 @@ from ragpilot.config import RetrievalSettings
 from ragpilot.errors import IndexMismatchError
 from ragpilot.lexical import question_terms, question_vector, term_id
 from ragpilot.ports import ChunkStore, Embedder
+from ragpilot.rag_sources import RegisteredSource, ask_sources
 from ragpilot.ranking import Asked, Ranked, Weights
 from ragpilot.types import (
     Actor,
@@ -72,6 +73,7 @@ class Retriever:
         identity: IndexIdentity,
         weights: Weights | None = None,
         classifier: SourceTypeClassifier | None = None,
+        sources: Sequence[RegisteredSource] = (),
     ) -> None:
         self._store = store
         self._embedder = embedder
@@ -80,6 +82,7 @@ class Retriever:
         self._weights = weights or Weights()
         self._classifier = classifier or SourceTypeClassifier()
         self._headers = _HeaderVectors(embedder)
+        self._sources = tuple(sources)
 
     def plan(self, question: str, top_k: int | None = None) -> RetrievalPlan:
         """How the question would be searched."""
@@ -131,23 +134,24 @@ class Retriever:
         if min_score is not None and min_score > bounds.floor:
             bounds = replace(bounds, floor=min_score, floor_origin="request")
         query = StoreQuery(corpus, vector, question_vector(question), plan.depth, plan.depth)
+        further, warnings = await self._further(actor, question, statistics, bounds)
         candidates = await self._candidates(actor, query)
         watch.lap("search")
-        ranked = ranking.rank(candidates, asked, plan, self._weights)
+        ranked = ranking.rank([*candidates, *further], asked, plan, self._weights)
         evidence = self._evidence(question, ranked, statistics)
-        found = _Found(ranked, bounds, evidence)
+        found = _Found(ranked, bounds, evidence, frozenset(candidate.chunk.id for candidate in further), warnings)
         if not found.passes_gate:
             watch.lap("rank")
             return self._result((), found, plan, statistics, watch)
-        chosen = self._choose(ranked, bounds, plan)
+        chosen = self._choose(found, plan)
         if len(chosen) < plan.k and statistics.total > len(candidates):
             broad = replace(plan, source_types=frozenset(), depth=plan.depth * BROADER)
             deeper = replace(query, dense_limit=broad.depth, lexical_limit=broad.depth)
             watch.lap("rank")
-            ranked = ranking.rank(await self._candidates(actor, deeper), asked, broad, self._weights)
+            candidates = await self._candidates(actor, deeper)
+            found = replace(found, ranked=ranking.rank([*candidates, *further], asked, broad, self._weights))
             watch.lap("retry")
-            found = _Found(ranked, bounds, evidence)
-            chosen = self._choose(ranked, bounds, broad)
+            chosen = self._choose(found, broad)
         hits = tuple(
             Hit(item.candidate.chunk, item.cosine, at, dict(item.signals), tuple(item.also_at))
             for at, item in enumerate(chosen, start=1)
@@ -182,6 +186,18 @@ class Retriever:
             for candidate in candidates
         ]
 
+    async def _further(
+        self, actor: Actor, question: str, statistics: TermStatistics, bounds: Bounds
+    ) -> tuple[list[Candidate], tuple[str, ...]]:
+        """What further sources give, each above its own floor; a floor that the asker or operator set is everyone's."""
+        if not self._sources:
+            return [], ()
+        strict = bounds.floor_origin in ("retrieval.min_score", "request")
+        candidates, warnings = await ask_sources(
+            self._sources, actor, question, statistics, floor=bounds.floor, strict=strict
+        )
+        return candidates, tuple(warnings)
+
     def _evidence(self, question: str, ranked: Sequence[Ranked], statistics: TermStatistics) -> float:
         if not ranked:
             return 0.0
@@ -190,8 +206,8 @@ class Retriever:
         best = [item.candidate.chunk for item in ranked[: refusal.GATE_HITS]]
         return refusal.evidence(question, best_cosine, best, statistics, calibration)
 
-    def _choose(self, ranked: Sequence[Ranked], bounds: Bounds, plan: RetrievalPlan) -> list[Ranked]:
-        above = [item for item in ranked if item.cosine >= bounds.floor]
+    def _choose(self, found: _Found, plan: RetrievalPlan) -> list[Ranked]:
+        above = [item for item in found.ranked if found.reaches_floor(item)]
         distinct = ranking.collapse(above, most=plan.k * 4, weights=self._weights)
         return ranking.spread(distinct, per_document=plan.per_document, k=plan.k)
 
@@ -212,6 +228,7 @@ class Retriever:
             evidence=round(found.evidence, 4),
             readable=statistics.total,
             timings=watch.laps,
+            warnings=found.warnings,
         )
 
 
@@ -222,6 +239,12 @@ class _Found:
     ranked: Sequence[Ranked]
     bounds: Bounds
     evidence: float
+    further: frozenset[str] = frozenset()
+    """Ids of what further sources gave: they were held to floors of their own."""
+    warnings: tuple[str, ...] = ()
+
+    def reaches_floor(self, item: Ranked) -> bool:
+        return item.cosine >= self.bounds.floor or item.candidate.chunk.id in self.further
 
     @property
     def passes_gate(self) -> bool:
@@ -257,7 +280,7 @@ class _Found:
             fate = "hit"
         elif not self.passes_gate:
             fate = "dropped_by_gate"
-        elif item.cosine < self.bounds.floor:
+        elif not self.reaches_floor(item):
             fate = "dropped_by_floor"
         else:
             fate = "not_needed"

@@ -513,3 +513,30 @@ class SourceText:
     after: str
     first_line: int
     """Line number of the first line of ``before``, or of ``text`` where that is empty."""
+
+
+# --- further sources --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RagRequest:
+    """What a further source is asked. It must itself respect what ``actor`` may read."""
+
+    query: str
+    actor: Actor
+    max_results: int
+
+
+@dataclass(frozen=True, slots=True)
+class RagResult:
+    """A passage of a further source. ``score`` is a cosine to the query, -1 to 1."""
+
+    text: str
+    score: float
+    path: str
+    """Where it stands, as a person would look it up: a path, a page's address, a ticket."""
+    title: str = ""
+    symbol: str | None = None
+    source_type: str = "docs-text"
+    start_line: int = 1
+    end_line: int = 1
