@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 
+from ragpilot.adhoc import environment_of, remembered
 from ragpilot.errors import ConfigError, RagPilotError
 from ragpilot.settings_loader import load
 from server.run import serve
@@ -31,6 +32,8 @@ def main(arguments: list[str] | None = None) -> int:
         environment = load(config=given.config, directory=given.directory, environ=os.environ)
         if given.state is not None:
             environment = environment.model_copy(update={"state": given.state.absolute()})
+            if (made := remembered(environment.state)) is not None:
+                environment = environment_of(made, environment)
         detached = given.idle_exit is not None
         serve(environment, port=given.port, any_port=detached and given.port is None, idle_exit=given.idle_exit)
     except RagPilotError as error:
