@@ -20,6 +20,23 @@ HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "app
 MODERN = {**HEADERS, "MCP-Protocol-Version": "2026-07-28"}
 
 
+class Told:
+    """Notifications of progress, as they came."""
+
+    def __init__(self) -> None:
+        self.numbers: list[float] = []
+        self.messages: list[str | None] = []
+
+    async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
+        self.numbers.append(progress)
+        self.messages.append(message)
+
+    @property
+    def grew(self) -> bool:
+        """Whether there were any, each with a higher number than the one before."""
+        return bool(self.numbers) and self.numbers == sorted(set(self.numbers))
+
+
 @asynccontextmanager
 async def agent(address: str, *, mode: str = "auto", token: str | None = None) -> AsyncIterator[Client]:
     """A client of the server at ``address``."""

@@ -4,16 +4,18 @@ import asyncio
 import logging
 import threading
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ragpilot import task_context
+from ragpilot import bootstrap, task_context
 from ragpilot.config import CorpusSettings, Environment, RetrievalSettings, Settings
 from ragpilot.errors import EmbedderUnavailableError, StoreUnavailableError
-from ragpilot.runtime import ServerRecord
+from ragpilot.runtime import Owner, OwnerLock, ServerRecord, owner
 from ragpilot.task_context import query_rag_for_task, query_rag_for_task_sync, task_query
 from ragpilot.types import Actor
 from tests.builders import chunk
@@ -208,6 +210,33 @@ async def test_with_actors_the_token_says_who_asks(
         store.failure = StoreUnavailableError("away")
         assert await query_rag_for_task("secret", "diary", actor=BOB) == ""
         assert "The store of the index is away." in caplog.text
+
+
+@pytest.mark.asyncio
+async def test_without_a_server_the_index_is_opened_under_its_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = await corpus()
+    state = tmp_path / "state"
+    holders: list[Owner | None] = []
+
+    @asynccontextmanager
+    async def build(environment: Environment) -> AsyncIterator[Corpus]:
+        holders.append(owner(environment.state))
+        yield made
+
+    def load(**_: Any) -> Environment:
+        return Environment(settings=made.settings, state=state)
+
+    monkeypatch.setattr(bootstrap, "build", build)
+    monkeypatch.setattr(task_context, "load", load)
+    assert await query_rag_for_task(*TASK, actor=ANN) == ""
+    state.mkdir(mode=0o700)
+    assert "core/prompting.py" in await query_rag_for_task(*TASK, actor=ANN)
+    assert [holder.role for holder in holders if holder] == ["ask"]
+    with OwnerLock(state, "index"):
+        assert await query_rag_for_task(*TASK, actor=ANN) == ""
+    assert "store_in_use" in caplog.text
 
 
 # --- without a loop
