@@ -6,6 +6,7 @@ tools are those that the server shows to this actor.
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Mapping
 from importlib.metadata import version
@@ -90,23 +91,32 @@ class Upstream:
         self._environ = environ
         self._may_ingest = may_ingest
         self._client: McpClient | None = None
+        self._all: list[McpClient] = []
+        self._connecting = asyncio.Lock()
 
     async def use(self, call: Callable[[McpClient], Awaitable[_R]]) -> _R:
         """Make a call; once more, on a server found anew, where the one that was known has gone."""
-        client = self._client
-        if client is not None:
+        known = self._client
+        if known is not None:
             try:
-                return await call(client)
+                return await call(known)
             except ServerUnreachableError:
                 # It left after its idle minutes, or was started anew at another address.
-                self._client = None
-        self._client = client = await self._connect()
-        return await call(client)
+                if self._client is known:
+                    self._client = None
+        return await call(await self._connected())
 
     async def aclose(self) -> None:
         """Close every connection; the server stays."""
-        if self._client is not None:
-            await self._client.aclose()
+        for client in self._all:
+            await client.aclose()
+
+    async def _connected(self) -> McpClient:
+        async with self._connecting:
+            if self._client is None:
+                self._client = await self._connect()
+                self._all.append(self._client)
+            return self._client
 
     async def _connect(self) -> McpClient:
         state = self._environment.state

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from ragpilot.cli import run
+from ragpilot.cli_mcp_clients import CLIENTS, Setup, snippet
+
+OPEN = Setup("http://127.0.0.1:5200/mcp", ["/bin/ragpilot", "--directory", "/src/größe", "mcp"], token=False)
+GUARDED = Setup(OPEN.url, OPEN.command, token=True)
+REPOSITORY = Path(__file__).parents[2]
+
+
+def parsed(client: str, setup: Setup, *, stdio: bool = False) -> dict[str, object]:
+    _, text = snippet(client, setup, stdio=stdio)
+    found: dict[str, object] = tomllib.loads(text) if client == "codex" else json.loads(text)
+    return found
+
+
+@pytest.mark.parametrize("client", sorted(CLIENTS))
+def test_every_client_gets_a_file_of_its_own_form(client: str) -> None:
+    for setup in (OPEN, GUARDED):
+        for stdio in (False, True):
+            place, text = snippet(client, setup, stdio=stdio)
+            assert place
+            assert "pilot-rag-ask" in text
+            parsed(client, setup, stdio=stdio)
+            assert ("/bin/ragpilot" in text) == (stdio or client == "claude-desktop")
+            assert (OPEN.url in text) == (not stdio and client != "claude-desktop")
+    assert "TOKEN" not in snippet(client, OPEN, stdio=False)[1].upper()
+
+
+@pytest.mark.parametrize(
+    ("client", "entry"),
+    [
+        ("cursor", {"url": OPEN.url, "headers": {"Authorization": "Bearer ${env:RAGPILOT_TOKEN}"}}),
+        ("windsurf", {"serverUrl": OPEN.url, "headers": {"Authorization": "Bearer ${env:RAGPILOT_TOKEN}"}}),
+        ("gemini", {"httpUrl": OPEN.url, "headers": {"Authorization": "Bearer $RAGPILOT_TOKEN"}}),
+        (
+            "claude-code",
+            {"type": "http", "url": OPEN.url, "headers": {"Authorization": "Bearer ${RAGPILOT_TOKEN}"}},
+        ),
+    ],
+)
+def test_the_token_is_named_and_never_written(client: str, entry: dict[str, object]) -> None:
+    assert parsed(client, GUARDED) == {"mcpServers": {"pilot-rag-ask": entry}}
+
+
+def test_clients_with_forms_of_their_own() -> None:
+    assert parsed("vscode", GUARDED) == {
+        "inputs": [{"type": "promptString", "id": "ragpilot-token", "description": "RagPilot token", "password": True}],
+        "servers": {
+            "pilot-rag-ask": {
+                "type": "http",
+                "url": OPEN.url,
+                "headers": {"Authorization": "Bearer ${input:ragpilot-token}"},
+            }
+        },
+    }
+    server = {"url": OPEN.url, "bearer_token_env_var": "RAGPILOT_TOKEN"}
+    assert parsed("codex", GUARDED) == {"mcp_servers": {"pilot-rag-ask": server}}
+    started = {"command": "/bin/ragpilot", "args": ["--directory", "/src/größe", "mcp"]}
+    assert parsed("codex", OPEN, stdio=True) == {"mcp_servers": {"pilot-rag-ask": started}}
+    assert parsed("claude-desktop", OPEN) == {"mcpServers": {"pilot-rag-ask": started}}
+
+
+def test_what_the_repository_brings_is_what_would_be_printed() -> None:
+    expected = snippet("claude-code", OPEN, stdio=False)[1]
+    for file in (".mcp.json", "plugins/pilot-rag/.mcp.json"):
+        assert (REPOSITORY / file).read_text(encoding="utf-8") == expected
+    plugin = json.loads((REPOSITORY / "plugins/pilot-rag/.claude-plugin/plugin.json").read_text(encoding="utf-8"))
+    assert plugin["name"] == "pilot-rag"
+
+
+@pytest.mark.parametrize(
+    ("options", "url"),
+    [
+        ([], "http://127.0.0.1:5200/mcp"),
+        (["--url", "https://rag.example:8443/"], "https://rag.example:8443/mcp"),
+        (["--url", "https://rag.example/mcp"], "https://rag.example/mcp"),
+    ],
+)
+def test_the_command_prints_the_snippet_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], url: str
+) -> None:
+    assert run(["-C", str(tmp_path), "mcp", "config", "--client", "claude-code", *options]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["mcpServers"]["pilot-rag-ask"]["url"] == url
+    assert ".mcp.json" in printed.err
+
+
+def test_a_server_for_the_network_is_reached_by_its_port(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    config = tmp_path / "own.toml"
+    config.write_text(
+        'schema = "ragpilot/1"\n[server]\nhost = "0.0.0.0"\nport = 81\n'
+        f'[[actors]]\nname = "ann"\nprincipals = []\ntokens = ["{"0" * 64}"]\n'
+    )
+    named = ["--config", str(config), "-C", str(tmp_path), "mcp", "config", "--client", "vscode"]
+    assert run(named) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["servers"]["pilot-rag-ask"]["url"] == "http://127.0.0.1:81/mcp"
+    assert "does not belong into the file" in printed.err
+    assert run([*named, "--stdio"]) == 0
+    entry = json.loads(capsys.readouterr().out)["servers"]["pilot-rag-ask"]
+    assert entry["args"][-5:] == ["--config", str(config), "--directory", str(tmp_path), "mcp"]
+    assert entry["env"] == {"RAGPILOT_TOKEN": "${input:ragpilot-token}"}
+
+
+def test_an_unknown_client_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["mcp", "config", "--client", "emacs"]) == 2
+    assert "'claude-code'" in capsys.readouterr().err
