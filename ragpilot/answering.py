@@ -13,11 +13,12 @@ from ragpilot.config import Settings
 from ragpilot.corpora import resolve_corpus
 from ragpilot.errors import ChatModelError, RagPilotError
 from ragpilot.events import Answer, AnswerEvent, Done, Failed, Sources, Token
+from ragpilot.found import Retrieval
 from ragpilot.freshness import Freshness
 from ragpilot.logs import log_unexpected
 from ragpilot.ports import ChatModel, TokenCounter
 from ragpilot.prompting import BuiltPrompt, build_prompt
-from ragpilot.retrieval import Retrieval, Retriever
+from ragpilot.retrieval import Retriever
 from ragpilot.types import NOT_FOUND_ANSWER, UNKNOWN_ANSWER_PREFIX, Actor, AskRequest, Hit, ModelUsage, Outcome, Source
 
 logger = logging.getLogger(__name__)

@@ -18,8 +18,8 @@ from ragpilot.evaluation.benchmark import EVALUATION_K, Result, compare, run_que
 from ragpilot.evaluation.questions import QuestionSetError, by_tree, draft, load_questions
 from ragpilot.evaluation.report import comparison_table, summary_table
 from ragpilot.files import private_folder
+from ragpilot.found import Retrieval
 from ragpilot.ports import Embedder
-from ragpilot.retrieval import Retrieval
 from ragpilot.runtime import OwnerLock
 from ragpilot.types import Actor, IngestProgress, IngestScope
 

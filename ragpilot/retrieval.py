@@ -7,18 +7,17 @@ computed from what came back, including the statistics that the gate is judged b
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from ragpilot import ranking, refusal, routing
-from ragpilot.citations import citation_line
 from ragpilot.classify import SourceTypeClassifier
 from ragpilot.config import RetrievalSettings
 from ragpilot.errors import IndexMismatchError
+from ragpilot.found import Found, Retrieval
+from ragpilot.header_vectors import HeaderVectors
 from ragpilot.lexical import question_terms, question_vector, term_id
 from ragpilot.ports import ChunkStore, Embedder
 from ragpilot.rag_sources import RegisteredSource, ask_sources
@@ -30,35 +29,15 @@ from ragpilot.types import (
     GateCalibration,
     Hit,
     IndexIdentity,
-    NearMiss,
     RetrievalPlan,
     StoreQuery,
     TermStatistics,
-    Vector,
 )
 
 HEADERS_AT_ONCE = 150
 """How many missing headers of lexical candidates are embedded at the question (DESIGN section 9)."""
-HEADERS_KEPT = 20_000
-NEAR_MISSES = 3
 BROADER = 4
 """How many times deeper the retry looks."""
-TRACED = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Retrieval:
-    """What a question found. ``hits`` is empty where floor or gate refused; ``trace`` says why, hit by hit."""
-
-    hits: tuple[Hit, ...]
-    bounds: Bounds
-    plan: RetrievalPlan
-    near_misses: tuple[NearMiss, ...] = ()
-    trace: tuple[dict[str, Any], ...] = ()
-    evidence: float = 0.0
-    readable: int = 0
-    timings: dict[str, float] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
 
 
 class Retriever:
@@ -81,7 +60,7 @@ class Retriever:
         self._identity = identity
         self._weights = weights or Weights()
         self._classifier = classifier or SourceTypeClassifier()
-        self._headers = _HeaderVectors(embedder)
+        self._headers = HeaderVectors(embedder)
         self._sources = tuple(sources)
 
     def plan(self, question: str, top_k: int | None = None) -> RetrievalPlan:
@@ -139,7 +118,7 @@ class Retriever:
         watch.lap("search")
         ranked = ranking.rank([*candidates, *further], asked, plan, self._weights)
         evidence = self._evidence(question, ranked, statistics)
-        found = _Found(ranked, bounds, evidence, frozenset(candidate.chunk.id for candidate in further), warnings)
+        found = Found(ranked, bounds, evidence, frozenset(candidate.chunk.id for candidate in further), warnings)
         if not found.passes_gate:
             watch.lap("rank")
             return self._result((), found, plan, statistics, watch)
@@ -206,7 +185,7 @@ class Retriever:
         best = [item.candidate.chunk for item in ranked[: refusal.GATE_HITS]]
         return refusal.evidence(question, best_cosine, best, statistics, calibration)
 
-    def _choose(self, found: _Found, plan: RetrievalPlan) -> list[Ranked]:
+    def _choose(self, found: Found, plan: RetrievalPlan) -> list[Ranked]:
         above = [item for item in found.ranked if found.reaches_floor(item)]
         distinct = ranking.collapse(above, most=plan.k * 4, weights=self._weights)
         return ranking.spread(distinct, per_document=plan.per_document, k=plan.k)
@@ -214,7 +193,7 @@ class Retriever:
     def _result(
         self,
         hits: tuple[Hit, ...],
-        found: _Found,
+        found: Found,
         plan: RetrievalPlan,
         statistics: TermStatistics,
         watch: _Stopwatch,
@@ -232,97 +211,6 @@ class Retriever:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """Ranked candidates beside the bounds they are held to."""
-
-    ranked: Sequence[Ranked]
-    bounds: Bounds
-    evidence: float
-    further: frozenset[str] = frozenset()
-    """Ids of what further sources gave: they were held to floors of their own."""
-    warnings: tuple[str, ...] = ()
-
-    def reaches_floor(self, item: Ranked) -> bool:
-        return item.cosine >= self.bounds.floor or item.candidate.chunk.id in self.further
-
-    @property
-    def passes_gate(self) -> bool:
-        return self.bounds.gate is None or self.evidence >= self.bounds.gate
-
-    def near_misses(self) -> tuple[NearMiss, ...]:
-        """The best that were rejected, with the bound they failed."""
-        under_floor = self.passes_gate or self.bounds.gate is None
-        misses = []
-        for item in sorted(self.ranked, key=lambda item: -item.cosine)[:NEAR_MISSES]:
-            chunk = item.candidate.chunk
-            floored = under_floor or item.cosine < self.bounds.floor
-            misses.append(
-                NearMiss(
-                    path=chunk.path,
-                    symbol=chunk.symbol,
-                    start_line=chunk.start_line,
-                    end_line=chunk.end_line,
-                    score=round(item.cosine if floored else self.evidence, 4),
-                    bound="floor" if floored else "gate",
-                    needed=self.bounds.floor if floored else self.bounds.gate or 0.0,
-                )
-            )
-        return tuple(misses)
-
-    def trace(self, chosen: set[str]) -> tuple[dict[str, Any], ...]:
-        """The best candidates with their scores and what became of them so far: the receipt's first half."""
-        return tuple(self._row(at, item, chosen) for at, item in enumerate(self.ranked[:TRACED], start=1))
-
-    def _row(self, at: int, item: Ranked, chosen: set[str]) -> dict[str, Any]:
-        chunk, candidate = item.candidate.chunk, item.candidate
-        if chunk.id in chosen:
-            fate = "hit"
-        elif not self.passes_gate:
-            fate = "dropped_by_gate"
-        elif not self.reaches_floor(item):
-            fate = "dropped_by_floor"
-        else:
-            fate = "not_needed"
-        return {
-            "rank": at,
-            "id": chunk.id,
-            "source": citation_line(chunk.path, chunk.start_line, chunk.end_line, chunk.symbol),
-            "cosine": round(item.cosine, 4),
-            "header": _rounded(candidate.header_score),
-            "body": _rounded(candidate.body_score),
-            "lexical": round(candidate.lexical_score, 4),
-            "fused": round(item.fused, 4),
-            "score": round(item.score, 4),
-            "signals": dict(item.signals),
-            "also_at": list(item.also_at),
-            "fate": fate,
-        }
-
-
-class _HeaderVectors:
-    """Vectors of headers that were embedded at a question, kept while the process lives.
-
-    Keyed by the text alone and asked for only of chunks that the store has let the actor read.
-    """
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self._kept: OrderedDict[str, Vector] = OrderedDict()
-
-    async def of(self, headers: Sequence[str]) -> list[Vector]:
-        missing = list(dict.fromkeys(header for header in headers if header not in self._kept))
-        if missing:
-            vectors = await self._embedder.embed_documents(missing)
-            self._kept.update(zip(missing, vectors, strict=True))
-        result = [self._kept[header] for header in headers]
-        for header in headers:
-            self._kept.move_to_end(header)
-        while len(self._kept) > HEADERS_KEPT:
-            self._kept.popitem(last=False)
-        return result
-
-
 class _Stopwatch:
     """Milliseconds by stage; a stage that comes again adds up."""
 
@@ -334,10 +222,6 @@ class _Stopwatch:
         now = time.perf_counter()
         self.laps[stage] = round(self.laps.get(stage, 0.0) + (now - self._last) * 1000, 2)
         self._last = now
-
-
-def _rounded(score: float | None) -> float | None:
-    return None if score is None else round(score, 4)
 
 
 def describe_identity(identity: IndexIdentity) -> str:

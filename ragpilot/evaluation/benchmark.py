@@ -16,7 +16,7 @@ from ragpilot.evaluation.metrics import (
     symbol_metrics,
 )
 from ragpilot.evaluation.questions import Question
-from ragpilot.retrieval import Retrieval
+from ragpilot.found import Retrieval
 
 Search = Callable[[str], Awaitable[Retrieval]]
 """Retrieval as the product does it, deep enough to hold ten files."""

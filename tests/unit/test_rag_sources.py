@@ -8,9 +8,10 @@ import pytest
 from ragpilot import rag_sources
 from ragpilot.config import RagSourceSettings, RetrievalSettings
 from ragpilot.errors import ConfigError
+from ragpilot.found import Retrieval
 from ragpilot.ports import RagSource
 from ragpilot.rag_sources import load_sources, register
-from ragpilot.retrieval import Retrieval, Retriever
+from ragpilot.retrieval import Retriever
 from ragpilot.types import RagRequest, RagResult
 from tests.builders import chunk
 from tests.corpus import Corpus
