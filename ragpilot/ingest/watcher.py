@@ -29,7 +29,7 @@ LONGEST_SECONDS: Final = 0.6
 """The longest that a run waits for that."""
 LOCK_SECONDS: Final = 10.0
 """The longest that a run waits for git, which holds its index while it checks out."""
-REST_SECONDS: Final = 1.0
+REST_SECONDS: Final = 0.5
 """The longest pause after a run; a shorter run is followed by a shorter pause."""
 ROOTS_SECONDS: Final = 1.0
 """How often the roots are looked at: one that goes, or comes back as another folder, sends no word of it."""
