@@ -14,6 +14,8 @@ _ZERO_WIDTH_JOINER = "\u200d"
 _FILL = 0.4
 """A boundary that leaves the piece before it emptier than this costs up to ``_EMPTY`` more."""
 _EMPTY = 10.0
+_LEAST_FILL = 0.1
+"""Emptier than this a piece is only where nothing else can be: a row is not worth a span."""
 
 
 class Lines:
@@ -21,6 +23,7 @@ class Lines:
 
     def __init__(self, text: str) -> None:
         self.rows = [row.removesuffix("\r") for row in text.split("\n")]
+        self._blank = [not row.strip() for row in self.rows]
         self._ends = [0, *accumulate(len(row) + 1 for row in self.rows)]
 
     def __len__(self) -> int:
@@ -36,7 +39,7 @@ class Lines:
 
     def blank(self, row: int) -> bool:
         """Whether nothing but white space stands in the row."""
-        return not self.rows[row].strip()
+        return self._blank[row]
 
     def trim(self, start: int, end: int) -> tuple[int, int] | None:
         """The same range without blank rows at its edges; None when all of it is blank."""
@@ -88,16 +91,17 @@ def _boundary(lines: Lines, start: int, size: int, max_chars: int, cost: Cost) -
     """The row at which the next piece begins, so that the one from ``start`` fits; at least ``start + 1``."""
     target = size / -(-size // max_chars)
     fallback = start + 1
-    best: tuple[float, float, int] | None = None
+    best: tuple[bool, float, float, int] | None = None
     row = start + 1
     while row < len(lines) and (used := lines.size(start, row - 1)) <= max_chars:
         fallback = row
         if not lines.blank(row):
             emptiness = max(0.0, 1.0 - used / (target * _FILL))
-            candidate = (cost(row) + _EMPTY * emptiness, abs(target - used), row)
+            stump = used < target * _LEAST_FILL
+            candidate = (stump, cost(row) + _EMPTY * emptiness, abs(target - used), row)
             best = candidate if best is None or candidate < best else best
         row += 1
-    return best[2] if best is not None else fallback
+    return best[3] if best is not None else fallback
 
 
 def cut_row(row: str, max_chars: int) -> Iterator[str]:
@@ -114,7 +118,7 @@ def cut_row(row: str, max_chars: int) -> Iterator[str]:
 
 
 def _row_boundary(row: str, position: int, stop: int) -> int:
-    nearest = position + (stop - position) // 2
+    nearest = position + max(1, (stop - position) // 2)
     for marks in (" \t", ";,>})]"):
         found = max(row.rfind(mark, nearest, stop) for mark in marks)
         if found > 0:

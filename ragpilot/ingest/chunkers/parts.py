@@ -16,7 +16,9 @@ from ragpilot.ingest.chunkers.spans import Span
 from ragpilot.ingest.chunkers.words import phrase
 
 _SMALL = 200
-"""Parts below this many characters are packed with their neighbours, up to half a chunk."""
+"""Neighbours below this many characters are packed together, up to half a chunk."""
+_TRIFLE = 60
+"""Parts below this go with a neighbour of any size."""
 _MOST_TITLES = 3
 _MOST_DETAIL_CHARS = 600
 
@@ -89,23 +91,29 @@ def _packed(lines: Lines, parts: Sequence[Part], max_chars: int) -> list[Part]:
         if trimmed is None:
             continue
         part = replace(given, start=trimmed[0], end=trimmed[1])
-        before = packed[-1] if packed else None
-        if before is not None and _pack(before, part, lines, max_chars):
-            names = [name for name in (*before.also, part.name, *part.also) if name and name != before.name]
-            name, also = (before.name, names) if before.name else (names[0] if names else "", names[1:])
-            packed[-1] = Part(before.start, part.end, name, before.apart or part.apart, tuple(dict.fromkeys(also)))
-        else:
-            packed.append(part)
+        if packed and _pack(packed[-1], part, lines, max_chars):
+            part = _joined(packed.pop(), part, lines)
+        packed.append(part)
     return packed
 
 
+def _joined(before: Part, part: Part, lines: Lines) -> Part:
+    """Both under one name: the first, unless it is a trifle beside the other."""
+    ordered = (part, before) if part.name and _size(before, lines) < _TRIFLE <= _size(part, lines) else (before, part)
+    names = [name for one in ordered for name in (one.name, *one.also) if name]
+    unique = tuple(dict.fromkeys(names)) or ("",)
+    return Part(before.start, part.end, unique[0], before.apart or part.apart, unique[1:])
+
+
 def _pack(before: Part, part: Part, lines: Lines, max_chars: int) -> bool:
-    """Whether two neighbours share a span: both small, or one a nameless trifle that says nothing alone."""
+    """Whether two neighbours share a span: both small, or one a trifle that says nothing alone."""
+    sizes = _size(before, lines), _size(part, lines)
     joined = lines.size(before.start, part.end)
-    if part.apart or before.apart:
-        nameless = (not before.name and before.start > 0) or not part.name
-        return nameless and joined <= max_chars and min(_size(before, lines), _size(part, lines)) < _SMALL // 2
-    return joined <= max_chars // 2 and min(_size(before, lines), _size(part, lines)) < _SMALL
+    if before.apart or part.apart:
+        return not before.apart and not before.name and sizes[0] < _TRIFLE and joined <= max_chars
+    if min(sizes) < _TRIFLE and joined <= max_chars:
+        return True
+    return max(sizes) < _SMALL and joined <= max_chars // 2
 
 
 def _size(part: Part, lines: Lines) -> int:

@@ -93,7 +93,9 @@ def _place_tag(lines: Lines, row: int, spans: list[Span], path: str, max_chars: 
     at = next((index for index, span in enumerate(spans) if span.start_line > line), len(spans))
     opens = not lines.rows[row].lstrip().startswith("</")
     after = spans[at] if at < len(spans) else None
-    follows = after is not None and after.symbol is None and after.start_line == line + 1
+    # A function begins at its own line; a rule may begin at the tag.
+    joins = after is not None and (after.symbol is None or "<style" in lines.rows[row].lower())
+    follows = joins and after is not None and after.start_line == line + 1
     if opens and after is not None and follows and lines.size(row, after.end_line - 1) <= max_chars:
         spans[at] = replace(after, start_line=line, text=lines.text(row, after.end_line - 1))
         return

@@ -34,7 +34,7 @@ def split_at(
     """One part from each row that matches ``start`` to the next, with the comments right above; all rows are in one.
 
     ``inside`` are rows within strings or block comments, where nothing begins. With ``apart``, parts whose first
-    group matched are not packed with others.
+    group matched are not packed with others, and strings right above them are their descriptions.
     """
     begun: list[tuple[int, str, bool]] = []
     for row, text in enumerate(lines.rows):
@@ -42,7 +42,9 @@ def split_at(
             continue
         first = row
         floor = begun[-1][0] + 1 if begun else 0
-        while first > floor and lines.rows[first - 1].lstrip().startswith(comments):
+        while first > floor and (
+            lines.rows[first - 1].lstrip().startswith(comments) or (apart and first - 1 in inside)
+        ):
             first -= 1
         begun.append((first, name(match), apart and match.group(1) is not None))
     ends = [row - 1 for row, _, _ in begun[1:]] + [len(lines) - 1]

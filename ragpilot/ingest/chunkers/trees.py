@@ -97,6 +97,8 @@ class _Builder:
                 container.elements.append(value)
         elif self.root is None:
             self.root = value
+        else:
+            raise TreeError(f"more than one value, the second in line {value.start + 1}")
         if opens:
             self._open.append((value, None))
 

@@ -99,7 +99,7 @@ def path_phrase(path: str) -> str:
 
 _LONGEST_WORD = 40
 _LONGEST_COMMENT = 2_000
-_SENTENCE_END = re.compile(r"(?<=[.!?。])\s|\n\s*\n")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s|(?<=[。！？])|\n\s*\n")
 _MARKUP = re.compile(
     r"</?[A-Za-z][^<>]*>|<!--|-->|`+|(?<!\w)[*_]{1,3}(?=\w)|(?<=[\w.)])[*_]{1,3}(?!\w)"
     r"|^[ \t]*(?:[#/*!;'\"%=~-]+[ \t]*)+|:\w+:(?=`)|\{@\w+\s+([^}]*)\}",

@@ -10,7 +10,9 @@ from ragpilot.ingest.chunkers.code.layout import Segment
 from ragpilot.ingest.chunkers.code.outline import Name, Unit
 from ragpilot.ingest.chunkers.lines import Lines
 
-_CLOSER = re.compile(r"[\s})\];,>]*(?:end|fi|done|esac|#endif.*|#else.*)?[\s})\];,>]*")
+_CLOSER = re.compile(
+    r"(?:[\s})\];,>]|\(\))*(?:\b(?:end|fi|done|esac)\b[\s})\];,.]*|#(?:endif|else)\b.*)?(?:(?<=.)(?://|/\*|#).*)?"
+)
 _LONGEST_CLOSER = 80
 _REMARKS = ("#", "//", "/*", "*", "--", ";")
 _SMALL = 60
@@ -87,7 +89,9 @@ def _siblings(one: Segment, other: Segment) -> bool:
 
 
 def _closes(row: str) -> bool:
-    return len(row) < _LONGEST_CLOSER and _CLOSER.fullmatch(row) is not None
+    """Whether a row only closes what was opened, with a remark at most; a remark alone closes nothing."""
+    text = row.strip()
+    return len(text) < _LONGEST_CLOSER and _CLOSER.fullmatch(text) is not None
 
 
 def _is_constructor(segment: Segment, before: Segment, constructors: frozenset[str]) -> bool:

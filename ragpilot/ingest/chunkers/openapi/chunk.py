@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ragpilot.ingest.chunkers.config import chunk_config
 from ragpilot.ingest.chunkers.labels import header, numbered
-from ragpilot.ingest.chunkers.lines import Cut, Lines, cut, paragraph_cost
+from ragpilot.ingest.chunkers.lines import Cut, Lines, cut, cut_row, paragraph_cost
 from ragpilot.ingest.chunkers.openapi.operations import Operation, operations, parameter_names, render
 from ragpilot.ingest.chunkers.openapi.schemas import SchemaWriter
 from ragpilot.ingest.chunkers.parts import Part, chunk_parts, fill
@@ -19,6 +19,7 @@ from ragpilot.ingest.chunkers.words import first_sentence, phrase
 _NAMED_GROUPS = ("components", "definitions", "parameters", "responses", "securityDefinitions")
 _RENDERED_DEPTH = 1
 _REMNANT = 40
+_LONGEST_ROW = 300
 
 
 def chunk_api_spec(path: str, text: str, lines: Lines, max_chars: int) -> tuple[list[Span], list[str]]:
@@ -53,7 +54,7 @@ def _with_remnants(lines: Lines, root: Value, found: list[Operation]) -> list[Op
 
 
 def _operation_spans(path: str, root: Value, operation: Operation, max_chars: int) -> list[Span]:
-    rendering = Lines(render(root, operation, max_chars))
+    rendering = _wrapped(render(root, operation, max_chars))
     pieces = list(cut(rendering, 0, len(rendering) - 1, max_chars, indent_cost(rendering)))
     cuts = [Cut(operation.start, operation.end, piece.text) for piece in pieces]
     value = operation.value
@@ -61,6 +62,11 @@ def _operation_spans(path: str, root: Value, operation: Operation, max_chars: in
     about = first_sentence(value.string("summary") or value.string("description"))
     head = header(path, subject, details=parameter_names(root, operation), doc=about)
     return numbered(cuts, operation.symbol, operation.symbol, head)
+
+
+def _wrapped(text: str) -> Lines:
+    """A rendering with its long lines broken, so that pieces of it can be filled."""
+    return Lines("\n".join(part.rstrip(" ") for row in text.split("\n") for part in cut_row(row, _LONGEST_ROW)))
 
 
 def _rest(path: str, lines: Lines, root: Value, found: list[Operation], max_chars: int) -> list[Span]:

@@ -33,8 +33,10 @@ def _read(node: Node, source: Source) -> Declared | None:
         case "internal_module" | "module":
             name = source.field(node, "name").strip("\"'")
             return Declared(Kind.SCOPE, name, node, node.child_by_field_name("body"))
-        case _ if node.parent is not None and node.parent.type == "export_statement":
-            return _value("default", node) or _members(node)
+        case "object" | "class" | "arrow_function" | "function_expression" | "generator_function":
+            # The parent is looked up last: it costs as many steps as the tree is deep.
+            if node.parent is not None and node.parent.type == "export_statement":
+                return _value("default", node) or _members(node)
     return None
 
 
