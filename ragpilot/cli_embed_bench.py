@@ -1,0 +1,146 @@
+"""`ragpilot embed-bench`: the embedders that can be had here, side by side on one data set."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from ragpilot import cli_output as out
+from ragpilot.config import EmbedderSettings, Environment
+from ragpilot.errors import ConfigError, EmbedderError, InvalidRequestError
+
+if TYPE_CHECKING:
+    from ragpilot.cli import Start
+    from ragpilot.evaluation.embedding_bench import Figures, Text
+
+OLLAMA_MODELS: Final = ("nomic-embed-text", "embeddinggemma")
+SECONDS: Final = 600.0
+"""The longest that one embedder is measured; a model on a slow machine is given up."""
+
+_COLUMNS: Final = (
+    ("embedder", "name", "{}"),
+    ("dim", "dimensions", "{}"),
+    ("within", "within", "{:.3f}"),
+    ("between", "between", "{:.3f}"),
+    ("separation", "separation", "{:.3f}"),
+    ("auroc", "auroc", "{:.3f}"),
+    ("top-1", "top_1", "{:.1%}"),
+    ("top-3", "top_3", "{:.1%}"),
+    ("ms/text", "milliseconds_per_text", "{:.1f}"),
+    ("ms/question", "milliseconds_per_question", "{:.1f}"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One embedder: what it reached, or why it could not be measured."""
+
+    label: str
+    figures: Figures | None
+    problem: str = ""
+
+
+@click.command("embed-bench", short_help="Compare embedders: separation, recall, speed.")
+@click.option("--data", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              help='JSON Lines of {"group", "text"}; default: 80 texts about software.')  # fmt: skip
+@click.option("--with", "others", metavar="KIND[:MODEL][@URL]", multiple=True,
+              help="One more embedder, such as openai:bge-m3@http://localhost:8080; can be repeated.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="The same as one JSON object.")
+@click.pass_obj
+def embed_bench(start: Start, data: Path | None, others: tuple[str, ...], *, as_json: bool) -> int:
+    """Compare embedders: the embedded one, the configured one, Ollama's where it runs, and those named by --with.
+
+    Every text is asked as a question for the others. within and between are the mean cosines of texts of one group
+    and of different ones; top-1 and top-3, how often a text of its group is nearest, or among the nearest three.
+    """
+    return asyncio.run(run_embed_bench(start.load(), data, others, as_json=as_json))
+
+
+async def run_embed_bench(
+    environment: Environment, data: Path | None, others: Sequence[str] = (), *, as_json: bool
+) -> int:
+    """Measure one after the other, so that none takes another's time. Gives 1 where none could be measured."""
+    from ragpilot.evaluation.embedding_bench import load_texts
+
+    candidates = candidates_of(environment, [parse(text) for text in others])
+    texts = load_texts(data)
+    rows = []
+    for chosen in candidates:
+        out.note(f"Measuring {label_of(chosen)} …")
+        rows.append(await _row(environment, chosen, texts))
+    if as_json:
+        out.as_json({"texts": len(texts), "embedders": [_wire(row) for row in rows]})
+    else:
+        out.line(table(rows))
+    return 0 if any(row.figures for row in rows) else 1
+
+
+def candidates_of(environment: Environment, others: Sequence[EmbedderSettings]) -> list[EmbedderSettings]:
+    """The embedders to compare, each once: the embedded, the configured, Ollama's two, the others."""
+    configured = environment.settings.embedder
+    at = configured.url if configured.kind == "ollama" else None
+    ollama = [EmbedderSettings(kind="ollama", model=model, url=at) for model in OLLAMA_MODELS]
+    named = {label_of(chosen): chosen for chosen in (EmbedderSettings(), configured, *ollama, *others)}
+    return list(named.values())
+
+
+def parse(text: str) -> EmbedderSettings:
+    """``KIND[:MODEL][@URL]`` as settings. Raises InvalidRequestError."""
+    match = re.fullmatch(r"(?P<kind>[a-z]+)(:(?P<model>.+?))?(@(?P<url>https?://.+))?", text)
+    try:
+        if match is None:
+            raise ValueError
+        return EmbedderSettings.model_validate(match.groupdict())
+    except ValueError:
+        hint = "KIND is minilm, fastembed, ollama or openai; then :MODEL and @URL, as in ollama:all-minilm."
+        raise InvalidRequestError(f"--with {text!r} names no embedder.", field="with", hint=hint) from None
+
+
+def label_of(chosen: EmbedderSettings) -> str:
+    """An embedder in few words."""
+    model = chosen.model or ("nomic-embed-text" if chosen.kind == "ollama" else None)
+    return " ".join(filter(None, (chosen.kind, model, chosen.url and f"at {chosen.url}")))
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The figures, a line an embedder; below them those that could not be measured, and why."""
+    measured = [row.figures for row in rows if row.figures]
+    cells = [[title for title, _, _ in _COLUMNS]]
+    cells += [[form.format(getattr(figures, name)) for _, name, form in _COLUMNS] for figures in measured]
+    widths = [max(len(line[column]) for line in cells) for column in range(len(_COLUMNS))]
+    lines = [
+        "  ".join(cell.ljust(width) if at == 0 else cell.rjust(width)
+                  for at, (cell, width) in enumerate(zip(line, widths, strict=True)))
+        for line in cells
+    ]  # fmt: skip
+    return "\n".join([*lines, *(f"not measured: {row.label}: {row.problem}" for row in rows if not row.figures)])
+
+
+async def _row(environment: Environment, chosen: EmbedderSettings, texts: Sequence[Text]) -> Row:
+    from ragpilot.bootstrap import EMBEDDERS
+    from ragpilot.evaluation.embedding_bench import measure
+
+    settings = environment.settings.model_copy(update={"embedder": chosen})
+    # A state folder of its own: what is remembered of the configured embedder must not be written over.
+    own = environment.model_copy(update={"settings": settings, "state": environment.state / "embed-bench"})
+    label = label_of(chosen)
+    try:
+        async with asyncio.timeout(SECONDS), aclosing(await EMBEDDERS[chosen.kind](own)) as embedder:
+            return Row(label, await measure(embedder, texts))
+    except (EmbedderError, ConfigError) as error:
+        return Row(label, None, out.one_line(str(error)))
+    except TimeoutError:
+        return Row(label, None, f"it took longer than {SECONDS:g} s.")
+
+
+def _wire(row: Row) -> dict[str, Any]:
+    if row.figures is None:
+        return {"embedder": row.label, "problem": row.problem}
+    return {"embedder": row.label, **asdict(row.figures)}
