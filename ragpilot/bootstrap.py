@@ -125,7 +125,15 @@ def _put_together(
         searcher=SearchService(retriever, settings, freshness),
         ingestion=ingestion,
         status=StatusService(
-            store, embedder, chat, retriever, settings, freshness, ingestion.read_text, chat_reason=chat_reason
+            store,
+            embedder,
+            chat,
+            retriever,
+            settings,
+            freshness,
+            ingestion.read_text,
+            chat_reason=chat_reason,
+            left_out=ingestion.left_out,
         ),
     )
 

@@ -301,6 +301,8 @@ def _print_status(facts: dict[str, Any]) -> None:
         out.line(f"\nCorpus {corpus['corpus']}: {', '.join(corpus['roots'])}")
         if "pointCount" not in corpus:
             continue
+        if left := corpus.get("leftOut"):
+            out.line("  left out: " + ", ".join(f"{number:,} {reason}" for reason, number in left.items()))
         if not corpus["pointCount"]:
             out.line("  nothing indexed that you may read; `ragpilot index` indexes what there is")
             continue

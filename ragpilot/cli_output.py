@@ -13,7 +13,7 @@ from ragpilot.events import Done
 from ragpilot.terminal_text import clean, clean_line
 from ragpilot.types import IngestReport, LeftOut, NearMiss, Source
 
-SHOWN_FAILURES = 10
+SHOWN_FILES = 10
 
 
 class PipeClosed(Exception):  # noqa: N818 - no error: the reader has seen enough
@@ -138,13 +138,22 @@ def report(found: IngestReport, *, quiet: bool) -> None:
             line(f"Left out: {_reasons(found.left_out)}.")
     for warning in found.warnings:
         note(f"Warning: {warning}")
-    for failure in found.failed[:SHOWN_FAILURES]:
+    redacted(found.redacted)
+    for failure in found.failed[:SHOWN_FILES]:
         detail = f" ({clean_line(failure.detail)})" if failure.detail else ""
         note(f"Failed: {clean_line(failure.path)}: {failure.reason}{detail}")
-    if len(found.failed) > SHOWN_FAILURES:
-        note(f"Failed: {len(found.failed) - SHOWN_FAILURES:,} more; --json lists them all.")
+    if len(found.failed) > SHOWN_FILES:
+        note(f"Failed: {len(found.failed) - SHOWN_FILES:,} more; --json lists them all.")
     if found.outcome == "nothing":
         note(f"Nothing was indexed in {found.corpus}: no file there is of a kind that can be.")
+
+
+def redacted(found: Sequence[LeftOut]) -> None:
+    """Where secrets were replaced, by path and kind; their values are nowhere."""
+    for item in found[:SHOWN_FILES]:
+        note(f"Secret replaced: {clean_line(item.path)} ({item.reason})")
+    if len(found) > SHOWN_FILES:
+        note(f"Secret replaced: in {len(found) - SHOWN_FILES:,} more files; --json lists them all.")
 
 
 def _reasons(left_out: Iterable[LeftOut]) -> str:

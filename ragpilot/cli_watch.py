@@ -164,7 +164,7 @@ class _Indexer:
             if not (report.added or report.changed or report.removed or report.failed):
                 return
             fresh = tuple(warning for warning in report.warnings if warning not in self._told)
-            report = replace(report, unchanged=0, left_out=(), warnings=fresh)
+            report = replace(report, unchanged=0, left_out=(), redacted=(), warnings=fresh)
         self._told.update(report.warnings)
         if self._options.as_json:
             out.as_json(to_wire(report))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from ragpilot.citations import source_of
@@ -17,6 +17,9 @@ from ragpilot.types import Actor, Chunk, CorpusInfo, Health, IndexStats, SourceT
 
 ReadText = Callable[[str, str], str | None]
 """(corpus, path) -> the file's text as it would be indexed (decoded, redacted); None where it cannot be had."""
+
+LeftOutOf = Callable[[Actor, str], Awaitable[Mapping[str, int]]]
+"""(actor who may ingest, corpus) -> how many files are not indexed, by reason."""
 
 
 class StatusService:
@@ -33,6 +36,7 @@ class StatusService:
         read_text: ReadText,
         *,
         chat_reason: str = "",
+        left_out: LeftOutOf | None = None,
     ) -> None:
         self._store = store
         self._embedder = embedder
@@ -42,6 +46,7 @@ class StatusService:
         self._freshness = freshness
         self._read_text = read_text
         self._chat_reason = chat_reason
+        self._left_out = left_out
 
     async def health(self) -> dict[str, Health]:
         """Reachability of store, embedder and model, asked at once; the model's with why it is this one."""
@@ -69,6 +74,7 @@ class StatusService:
             body_share=bodies / total if total else 1.0,
             embedder=self._embedder.identity,
             bounds=self._retriever.bounds(total),
+            left_out=await self._left_out(actor, name) if self._left_out and actor.may("ingest") else None,
         )
 
     async def corpora(self, actor: Actor) -> list[CorpusInfo]:

@@ -243,6 +243,25 @@ class GateCalibration:
 
 
 @dataclass(frozen=True, slots=True)
+class Calibration:
+    """Floor and gate as measured for one embedder on this installation, and how well they tell questions apart."""
+
+    embedder: EmbedderIdentity
+    floor: float
+    gate: GateCalibration
+    made_at: datetime
+    background_refused: float
+    """Share, 0 to 1, of the unrelated questions that these bounds refuse on the texts they were fitted on."""
+    answerable_refused: float
+    """The same of the questions that belong to those texts."""
+
+    @property
+    def origin(self) -> str:
+        """Where the bounds came from, in the words of ``Bounds``."""
+        return f"calibrated {self.made_at:%Y-%m-%d}"
+
+
+@dataclass(frozen=True, slots=True)
 class Bounds:
     """Floor and gate in force for one search, and where each came from."""
 
@@ -422,6 +441,8 @@ class IndexStats:
     body_share: float
     embedder: EmbedderIdentity
     bounds: Bounds
+    left_out: Mapping[str, int] | None = None
+    """How many files and folders are not indexed, by reason; None for an actor who may not ingest."""
 
 
 # --- ingestion --------------------------------------------------------------------------------------
@@ -468,6 +489,8 @@ class IngestReport:
     seconds: float
     seconds_to_searchable: float
     warnings: tuple[str, ...] = ()
+    redacted: tuple[LeftOut, ...] = ()
+    """Indexed documents in which secrets were replaced; ``reason`` names the kinds of them."""
 
 
 # --- asking -----------------------------------------------------------------------------------------

@@ -116,7 +116,9 @@ def _result(collection: str, report: IngestReport) -> IngestResult:
     failed = [FailedFile(path=one.path, reason=one.reason) for one in report.failed[:FAILURES_TOLD]]
     left_out = dict(Counter(one.reason for one in report.left_out).most_common())
     wire: dict[str, Any] = to_wire(report)
-    return IngestResult.model_validate({**wire, "collection": collection, "leftOut": left_out, "failed": failed})
+    redacted = [FailedFile(path=one.path, reason=one.reason) for one in report.redacted[:FAILURES_TOLD]]
+    told = {"collection": collection, "leftOut": left_out, "failed": failed, "redacted": redacted}
+    return IngestResult.model_validate({**wire, **told})
 
 
 def _words(result: IngestResult) -> str:
@@ -133,5 +135,6 @@ def _words(result: IngestResult) -> str:
     if result.left_out:
         lines.append("Left out: " + ", ".join(f"{number:,} {why}" for why, number in result.left_out.items()) + ".")
     lines += [f"Failed: {one.path}: {one.reason}" for one in result.failed]
+    lines += [f"Secret replaced: {one.path} ({one.reason})" for one in result.redacted]
     lines += [f"Warning: {warning}" for warning in result.warnings]
     return "\n".join(lines)

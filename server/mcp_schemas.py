@@ -200,6 +200,8 @@ class IngestResult(Result):
     left_out: dict[str, int] = {}
     """Files that are not indexed, by reason."""
     failed: list[FailedFile] = []
+    redacted: list[FailedFile] = []
+    """Files in which secrets were replaced; the reason names their kinds."""
     seconds: float = 0.0
     warnings: list[str] = []
 

@@ -11,7 +11,7 @@ from ragpilot.freshness import Freshness
 from ragpilot.ports import ChatModel, Embedder
 from ragpilot.retrieval import Retriever
 from ragpilot.searching import SearchService
-from ragpilot.status import StatusService
+from ragpilot.status import LeftOutOf, StatusService
 from ragpilot.types import Chunk, IndexIdentity, IngestScope
 from tests.builders import indexed
 from tests.fakes import OPERATOR, FakeEmbedder, FakeTokenCounter, MemoryStore, ScriptedChatModel
@@ -30,6 +30,7 @@ class Corpus:
         chat: ChatModel | None = None,
         store: MemoryStore | None = None,
         files: dict[str, Path] | None = None,
+        left_out: LeftOutOf | None = None,
     ) -> None:
         self.settings = settings or Settings(retrieval=RetrievalSettings(gate="off"))
         self.embedder = embedder or FakeEmbedder()
@@ -50,6 +51,7 @@ class Corpus:
             self.settings,
             self.freshness,
             read_text=lambda _, path: located[path].read_text(encoding="utf-8") if path in located else None,
+            left_out=left_out,
         )
 
     async def index(self, chunks: Iterable[Chunk], *, headers: bool = True, bodies: bool = True) -> None:

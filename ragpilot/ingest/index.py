@@ -119,6 +119,10 @@ class CorpusIndex:
         having = await self._store.count(self._scope.actor, self._scope.corpus, having=name)
         return max(0, self.chunks - having)
 
+    async def note_left_out(self, items: Sequence[LeftOut], scopes: Sequence[str]) -> None:
+        """Write down what a run over ``scopes`` has left out."""
+        await asyncio.to_thread(self._opened.record_left_out, self._scope.corpus, items, scopes=scopes)
+
     async def agree(self) -> None:
         """Note that the rows still hold, after a write that does not concern them."""
         await self._note([], [])

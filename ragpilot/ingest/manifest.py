@@ -22,7 +22,7 @@ FILE_NAME = "manifest.sqlite3"
 INDEXED = ""
 """The outcome of a document that is in the store; any other is the reason why it is not."""
 
-_VERSION = 1
+_VERSION = 2
 _SCHEMA = """
 CREATE TABLE documents (
     corpus TEXT NOT NULL, path TEXT NOT NULL, document_id TEXT NOT NULL, mtime_ns INTEGER NOT NULL,
@@ -30,9 +30,17 @@ CREATE TABLE documents (
     readers TEXT NOT NULL, commit_hash TEXT, outcome TEXT NOT NULL, detail TEXT NOT NULL, redacted TEXT NOT NULL,
     source_type TEXT NOT NULL, rules TEXT NOT NULL, PRIMARY KEY (corpus, path)
 ) WITHOUT ROWID;
-CREATE TABLE collections (corpus TEXT PRIMARY KEY, revision INTEGER NOT NULL) WITHOUT ROWID
+CREATE TABLE collections (corpus TEXT PRIMARY KEY, revision INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE left_out (corpus TEXT NOT NULL, path TEXT NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL)
 """
 _INSERT = "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_FORGET_LEFT_OUT = """
+DELETE FROM left_out
+WHERE corpus = :corpus AND (:scope IN ('', path) OR substr(path, 1, length(:inside)) = :inside)
+"""
+_COUNT_LEFT_OUT = (
+    "SELECT reason, count(*) FROM left_out WHERE corpus = ? GROUP BY reason ORDER BY count(*) DESC, reason"
+)
 _COARSE_NS, _FINE_NS = 2_000_000_000, 50_000_000
 
 
@@ -123,10 +131,19 @@ class Manifest:
             connection.execute("DELETE FROM documents WHERE corpus = ?", (corpus,))
             connection.execute("DELETE FROM collections WHERE corpus = ?", (corpus,))
 
-    def left_out(self, corpus: str) -> list[LeftOut]:
-        """The files of a corpus that are not indexed, each as of the last run over it."""
-        rows = self.rows(corpus).values()
-        return [LeftOut(row.path, row.outcome, row.detail) for row in rows if not row.indexed]
+    def record_left_out(self, corpus: str, items: Iterable[LeftOut], *, scopes: Iterable[str]) -> None:
+        """Write what a run over ``scopes`` has left out, instead of what was known of them; an empty one is all."""
+        with self._database.transaction() as connection:
+            for scope in scopes:
+                connection.execute(_FORGET_LEFT_OUT, {"corpus": corpus, "scope": scope, "inside": scope + "/"})
+            rows = ((corpus, item.path, item.reason, item.detail) for item in items)
+            connection.executemany("INSERT INTO left_out VALUES (?, ?, ?, ?)", rows)
+
+    def left_out(self, corpus: str) -> dict[str, int]:
+        """How many files and folders of a corpus are not indexed, by reason: each as of the last run over it."""
+        with self._database.transaction() as connection:
+            found = connection.execute(_COUNT_LEFT_OUT, (corpus,))
+            return dict(found.fetchall())
 
     def close(self) -> None:
         """Close the file. Idempotent."""
@@ -137,6 +154,14 @@ class Manifest:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def left_out(state: Path, corpus: str) -> dict[str, int]:
+    """``Manifest.left_out`` of a state folder, which is not made where it is missing. Raises StateError."""
+    if not (state / FILE_NAME).exists():
+        return {}
+    with Manifest(state) as manifest:
+        return manifest.left_out(corpus)
 
 
 def _agree(row: Row, state: DocumentState) -> bool:

@@ -12,6 +12,7 @@ from ragpilot.errors import IngestRunningError
 from ragpilot.ingest.chunkers import CHUNKER_VERSION, chunk_text_with_notes
 from ragpilot.ingest.grants import Grants
 from ragpilot.ingest.index import CorpusIndex
+from ragpilot.ingest.manifest import left_out
 from ragpilot.ingest.parts import Parts
 from ragpilot.ingest.plan import IngestPlan, make_plan
 from ragpilot.ingest.prepare import ChunkFunction, LexicalFunction
@@ -60,6 +61,7 @@ class IngestService:
         self._parts = Parts(store, embedder, settings, state, chunk_text, lexical_vector, self.identity, embed_seconds)
         self._sources = SourceFiles(corpora, settings)
         self._busy: set[str] = set()
+        self._left_out: dict[str, dict[str, int]] = {}
 
     def locate(self, corpus: str, path: str) -> Path | None:
         """Where the file of a path in the index lies, or lay before it went; None where its root is not here."""
@@ -133,6 +135,13 @@ class IngestService:
         IngestScope(actor, corpus.name)
         return await asyncio.to_thread(make_plan, self._parts, corpus, path, allow_broad=allow_broad)
 
+    async def left_out(self, actor: Actor, corpus_name: str) -> dict[str, int]:
+        """How many files and folders are not indexed, by reason, as of the last runs. Raises PermissionDeniedError."""
+        IngestScope(actor, corpus_name)
+        if corpus_name not in self._left_out:
+            self._left_out[corpus_name] = await asyncio.to_thread(left_out, self._parts.state, corpus_name)
+        return dict(self._left_out[corpus_name])
+
     async def _watched(
         self, scope: IngestScope, job: Callable[[IngestRun], Awaitable[IngestReport]]
     ) -> AsyncGenerator[IngestEvent, None]:
@@ -144,7 +153,9 @@ class IngestService:
             try:
                 while (event := await progress.news()) is not None:
                     yield event
-                yield await work
+                report = await work
+                self._left_out.pop(scope.corpus, None)
+                yield report
             finally:
                 stop.set()
                 await _wind_down(work)

@@ -94,6 +94,9 @@ class IngestRun:
             await self._fill(index, bodies=options.bodies, use_cache=not options.rebuild)
             if index.exists:
                 await index.finish(datetime.now(UTC))
+            if not self._stop.is_set():
+                missing = [*self._counts.left_out, *self._counts.failed]
+                await index.note_left_out(missing, [""] if options.path is None else [scope.shown for scope in covered])
             return await asyncio.to_thread(self._report, index, covered, searchable)
 
     async def fill(self) -> IngestReport:
@@ -191,9 +194,6 @@ class IngestRun:
         counts = self._counts
         failed = [*counts.failed, *self._failures.listed()]
         rows = [row for row in index.indexed() if not covered or any(covers(scope, row.path) for scope in covered)]
-        redacted = [f"{row.path} ({', '.join(row.redacted)})" for row in rows if row.redacted]
-        if redacted:
-            counts.warnings.append(f"Secrets were replaced in {_files(redacted)}: {_some(redacted)}.")
         if counts.notes:
             counts.warnings.append(
                 f"Cut less well than their kind allows, {_files(counts.notes)}: {_some(counts.notes, '; ')}."
@@ -218,6 +218,7 @@ class IngestRun:
             seconds=time.monotonic() - self._started,
             seconds_to_searchable=searchable,
             warnings=tuple(counts.warnings),
+            redacted=tuple(LeftOut(row.path, ", ".join(row.redacted)) for row in rows if row.redacted),
         )
 
 

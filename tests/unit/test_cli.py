@@ -59,14 +59,15 @@ NOT_FOUND: list[AnswerEvent] = [
 BOUNDS = Bounds(0.35, "embedder", None, "settings")
 STATS = IndexStats(
     "default", 12, datetime(2026, 1, 2, tzinfo=UTC), 3, {"docs-markdown": 2, "code-python": 10}, 1.0, 0.5,
-    EmbedderIdentity("minilm", 384), BOUNDS,
+    EmbedderIdentity("minilm", 384), BOUNDS, {"ignored": 1200, "binary": 3},
 )  # fmt: skip
 
 
 def report(outcome: Any = "complete", *, failed: int = 0, left_out: int = 0) -> IngestReport:
     lost = tuple(LeftOut(f"bad{n}.py", "unreadable", "why") for n in range(failed))
     left = tuple(LeftOut(f"x{n}.png", "binary") for n in range(left_out))
-    return IngestReport("default", outcome, 2, 1, 1000, 0, 5432, 30, left, lost, 1.25, 0.5, ("careful",))
+    hidden = (LeftOut("c.py", "github-token, jwt"),) * left_out
+    return IngestReport("default", outcome, 2, 1, 1000, 0, 5432, 30, left, lost, 1.25, 0.5, ("careful",), hidden)
 
 
 class FakeSession:
@@ -339,6 +340,7 @@ def test_index_reports_every_corpus(work: Path, monkeypatch: pytest.MonkeyPatch,
     stdout, stderr = capture()
     assert stdout.splitlines()[0] == "default: 2 new, 1 changed, 1,000 unchanged; 5,432 chunks; 1.2 s."
     assert "Left out: 3 binary." in stdout
+    assert stderr.count("Secret replaced: c.py (github-token, jwt)") == 3
     assert "Embedding names: 5 of 10; 3 files, 10 chunks, 420 chunks/s, 1 min 5 s left" in stderr
     assert "Failed: bad0.py: unreadable (why)" in stderr
     assert "Failed: 2 more; --json lists them all." in stderr
@@ -428,6 +430,7 @@ def test_status(work: Path, monkeypatch: pytest.MonkeyPatch, capture: Any) -> No
     assert "3 documents, 12 chunks, last indexed 2026-01-02T00:00:00Z" in stdout
     assert "10 code-python, 2 docs-markdown" in stdout
     assert "floor 0.35 (embedder), gate off (settings)" in stdout
+    assert "left out: 1,200 ignored, 3 binary" in stdout
     assert cli.run(["status", "--json"]) == 0
     body = json.loads(capture()[0])
     assert body["corpora"][0]["pointCount"] == 12

@@ -13,7 +13,7 @@ import pytest
 
 from ragpilot.errors import StateError
 from ragpilot.ingest.embedding_cache import EmbeddingCache
-from ragpilot.ingest.manifest import FILE_NAME, Manifest, Row
+from ragpilot.ingest.manifest import FILE_NAME, Manifest, Row, left_out
 from ragpilot.ingest.reasons import Reason
 from ragpilot.types import DocumentState, EmbedderIdentity, LeftOut, Vector
 
@@ -40,7 +40,6 @@ def test_rows_come_back_whole(manifest: Manifest, tmp_path: Path) -> None:
     manifest.record("y", 1, rows=[replace(ROW, chunks=9)])
     assert manifest.rows("x") == {"a.py": ROW, "b.bin": LEFT}
     assert manifest.revision("x") == 7
-    assert manifest.left_out("x") == [LeftOut("b.bin", "binary", "x")]
     with Manifest(tmp_path / "state") as second:
         assert second.rows("x") == manifest.rows("x")
     manifest.record("x", 8, gone=["b.bin"])
@@ -48,6 +47,26 @@ def test_rows_come_back_whole(manifest: Manifest, tmp_path: Path) -> None:
     manifest.forget("x")
     assert (manifest.rows("x"), manifest.revision("x")) == ({}, None)
     assert manifest.rows("y")["a.py"].chunks == 9
+
+
+def test_what_a_run_left_out_stands_instead_of_what_was_left_out_there(manifest: Manifest, tmp_path: Path) -> None:
+    def counted() -> dict[str, int]:
+        assert left_out(tmp_path / "state", "x") == manifest.left_out("x")
+        return manifest.left_out("x")
+
+    items = [LeftOut("a/b/", "ignored"), LeftOut("a/c.bin", "binary"), LeftOut("ab", "binary"), LeftOut("a", "empty")]
+    manifest.record_left_out("x", items, scopes=[""])
+    manifest.record_left_out("y", items, scopes=["a", "ab"])
+    assert counted() == {"binary": 2, "empty": 1, "ignored": 1}
+    manifest.record_left_out("x", [], scopes=["a"])
+    assert counted() == {"binary": 1}
+    manifest.record_left_out("x", [LeftOut("ab", "data")], scopes=["ab", "c%_"])
+    assert counted() == {"data": 1}
+    manifest.forget("x")
+    assert counted() == {"data": 1}
+    assert manifest.left_out("y") == {"binary": 2, "empty": 1, "ignored": 1}
+    assert left_out(tmp_path / "none", "x") == {}
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_stat_must_be_older_than_the_reading() -> None:

@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
@@ -27,7 +28,7 @@ from ragpilot.errors import (
 from ragpilot.freshness import Freshness
 from ragpilot.ingest.chunkers import Span, chunk_text_with_notes
 from ragpilot.ingest.manifest import FILE_NAME, Manifest
-from ragpilot.types import Chunk, IngestProgress
+from ragpilot.types import Chunk, IngestProgress, LeftOut
 from tests.fakes import ANN, OPERATOR, FakeEmbedder, MemoryStore
 from tests.ingestion import FILES, Project
 
@@ -200,6 +201,27 @@ async def test_everything_left_out_is_counted(tmp_path: Path) -> None:
     second = await project.run()
     assert {item.path: item.reason for item in second.left_out} == expected
     assert project.paths == sorted(FILES)
+    counted = dict(Counter(expected.values()))
+    assert await project.service.left_out(OPERATOR, "default") == counted
+    assert next(iter(await project.service.left_out(OPERATOR, "default"))) == "ignore file"  # two of them
+    with pytest.raises(PermissionDeniedError):
+        await project.service.left_out(ANN, "default")
+
+    shutil.rmtree(project.root / "drop")
+    (project.root / "src/void.py").touch()
+    await project.run(path=project.root / "src")  # what lies elsewhere stays as it was counted
+    assert await project.restart().left_out(OPERATOR, "default") == counted | {"empty": 2}
+    await project.run()
+    assert await project.service.left_out(OPERATOR, "default") == counted | {"empty": 2, "ignored": 1}
+    assert await project.service.left_out(OPERATOR, "other") == {}
+
+
+async def test_what_is_left_out_is_known_where_nothing_is_indexed(tmp_path: Path) -> None:
+    project = Project(tmp_path, files={"yarn.lock": "a"})
+    assert await project.service.left_out(OPERATOR, "default") == {}
+    assert not project.state.exists()
+    assert (await project.run()).outcome == "nothing"
+    assert await project.restart().left_out(OPERATOR, "default") == {"lock file": 1}
 
 
 async def test_a_file_that_is_left_out_now_is_removed(tmp_path: Path) -> None:
@@ -345,7 +367,9 @@ async def test_secrets_never_reach_the_store(tmp_path: Path) -> None:
     project.write({".env": f"T={token}", "id_rsa": token, "src/c.py": f'x = 1\nt = "{token}"\ny = 2\n'})
     report = await project.run()
     assert token not in repr(project.store.chunks)
-    assert "src/c.py (github-token)" in report.warnings[0]
+    assert report.redacted == (LeftOut("src/c.py", "github-token"),)
+    assert (await project.run()).redacted == report.redacted  # also of a file that was not read again
+    assert (await project.run(path=project.root / "docs")).redacted == ()
     assert token not in repr(report)
     held = next(chunk for chunk in project.chunks if chunk.path == "src/c.py")
     assert held.text.split("\n") == ["x = 1", 't = "[redacted:github-token]"', "y = 2"]

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from ragpilot.errors import UnknownSourceError
+from ragpilot.types import Actor
 from tests.builders import chunk
 from tests.corpus import Corpus, two_corpora
-from tests.fakes import ANN, BOB, NOBODY, broken_embedder
+from tests.fakes import ANN, BOB, NOBODY, OPERATOR, broken_embedder
 
 MINE = chunk("a.py", "mine", indexed_at=1_700_000_000)
 BOBS = chunk("b.md", "bobs", source_type="docs-markdown", readers=frozenset({"user:bob"}), indexed_at=1_800_000_000)
@@ -25,6 +26,18 @@ async def test_statistics_hold_what_the_actor_may_read_and_nothing_more() -> Non
     assert stats.last_ingestion_time.timestamp() == 1_700_000_000
     nothing = await corpus.status.stats(NOBODY)
     assert (nothing.point_count, nothing.last_ingestion_time, nothing.chunks_by_source_type) == (0, None, {})
+
+
+@pytest.mark.asyncio
+async def test_what_is_left_out_is_for_those_who_ingest() -> None:
+    async def left_out(actor: Actor, corpus: str) -> dict[str, int]:
+        assert (actor, corpus) == (OPERATOR, "default")
+        return {"binary": 3}
+
+    corpus = Corpus(left_out=left_out)
+    await corpus.index([MINE])
+    assert (await corpus.status.stats(OPERATOR)).left_out == {"binary": 3}
+    assert (await corpus.status.stats(ANN)).left_out is None
 
 
 @pytest.mark.asyncio
