@@ -305,6 +305,8 @@ class Environment(BaseModel):
     settings: Settings
     state: Path
     """The state folder of this configuration; it exists only once something was written."""
+    home: Path | None = None
+    """Holds the state folders of all configurations; None: the folder above ``state``."""
     directory: Path = Path()
     """The working folder that this was loaded for, absolute."""
     config: str | None = None

@@ -39,12 +39,17 @@ def bounds(
     default_floor: float | None,
     calibration: GateCalibration | None,
     readable: int,
+    origin: str = "",
 ) -> Bounds:
-    """Floor and gate in force for an actor who may read ``readable`` chunks, with their origins (DESIGN section 4)."""
+    """Floor and gate in force for an actor who may read ``readable`` chunks, with their origins (DESIGN section 4).
+
+    ``origin`` says where the embedder's floor and gate came from, where that is not the embedder itself.
+    """
+    origin = origin or f"embedder {embedder}"
     if settings.min_score is not None:
         floor, floor_origin = settings.min_score, "retrieval.min_score"
     elif default_floor is not None:
-        floor, floor_origin = default_floor, f"embedder {embedder}"
+        floor, floor_origin = default_floor, origin
     else:
         floor, floor_origin = FALLBACK_FLOOR, "default"
     if settings.gate == "off":
@@ -54,7 +59,7 @@ def bounds(
     if calibration is None:
         return Bounds(floor, floor_origin, None, f"embedder {embedder} is not calibrated")
     gate = round(gate_threshold(calibration, readable), 4)
-    return Bounds(floor, floor_origin, gate, f"embedder {embedder}, {readable} readable chunks")
+    return Bounds(floor, floor_origin, gate, f"{origin}, {readable} readable chunks")
 
 
 def gate_threshold(calibration: GateCalibration, readable: int) -> float:

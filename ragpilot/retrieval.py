@@ -25,6 +25,7 @@ from ragpilot.ranking import Asked, Ranked, Weights
 from ragpilot.types import (
     Actor,
     Bounds,
+    Calibration,
     Candidate,
     GateCalibration,
     Hit,
@@ -53,7 +54,9 @@ class Retriever:
         weights: Weights | None = None,
         classifier: SourceTypeClassifier | None = None,
         sources: Sequence[RegisteredSource] = (),
+        calibration: Calibration | None = None,
     ) -> None:
+        """Over a store and the embedder that its collections were built with; a calibration's bounds come first."""
         self._store = store
         self._embedder = embedder
         self._settings = settings
@@ -62,6 +65,11 @@ class Retriever:
         self._classifier = classifier or SourceTypeClassifier()
         self._headers = HeaderVectors(embedder)
         self._sources = tuple(sources)
+        self._calibration = calibration
+
+    @property
+    def _gate(self) -> GateCalibration | None:
+        return self._calibration.gate if self._calibration else self._embedder.gate
 
     def plan(self, question: str, top_k: int | None = None) -> RetrievalPlan:
         """How the question would be searched."""
@@ -73,9 +81,10 @@ class Retriever:
         return refusal.bounds(
             self._settings,
             embedder=self._embedder.identity.name,
-            default_floor=self._embedder.default_floor,
-            calibration=self._embedder.gate,
+            default_floor=self._calibration.floor if self._calibration else self._embedder.default_floor,
+            calibration=self._gate,
             readable=readable,
+            origin=self._calibration.origin if self._calibration else "",
         )
 
     async def search(
@@ -180,7 +189,7 @@ class Retriever:
     def _evidence(self, question: str, ranked: Sequence[Ranked], statistics: TermStatistics) -> float:
         if not ranked:
             return 0.0
-        calibration = self._embedder.gate or GateCalibration(threshold=0.0, per_decade=0.0)
+        calibration = self._gate or GateCalibration(threshold=0.0, per_decade=0.0)
         best_cosine = max(item.cosine for item in ranked)
         best = [item.candidate.chunk for item in ranked[: refusal.GATE_HITS]]
         return refusal.evidence(question, best_cosine, best, statistics, calibration)

@@ -93,6 +93,7 @@ def load(*, config: str | None, directory: Path | None, environ: Mapping[str, st
     return Environment(
         settings=settings,
         state=state,
+        home=home,
         directory=folder,
         config=None if config is None or own is None else str(own.path),
         origins=origins,
