@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ragpilot.adapters.extractive import ExtractiveModel
 from ragpilot.adapters.tokens import TiktokenCounter
 from ragpilot.answering import AskService
+from ragpilot.calibrations import recall as recall_calibration
 from ragpilot.config import ChatSettings, Environment, Settings
 from ragpilot.errors import ChatModelError, ConfigError
 from ragpilot.freshness import Freshness
@@ -89,7 +90,7 @@ async def build(
             store = _registered(STORES, "store.kind", settings.store.kind)(environment)
         opened.push_async_callback(store.aclose)
         if embedder is None:
-            embedder = await _registered(EMBEDDERS, "embedder.kind", settings.embedder.kind)(environment)
+            embedder = await embedder_of(environment)
         opened.push_async_callback(embedder.aclose)
         made = (
             ChosenChat(chat) if chat else await _registered(CHAT_MODELS, "chat.kind", settings.chat.kind)(settings.chat)
@@ -110,7 +111,12 @@ def _put_together(
     counter = counter or TiktokenCounter()
     ingestion = IngestService(store, embedder, settings.ingest, environment.state, corpora=settings.corpora)
     retriever = Retriever(
-        store, embedder, settings.retrieval, identity=ingestion.identity, sources=load_sources(settings.sources)
+        store,
+        embedder,
+        settings.retrieval,
+        identity=ingestion.identity,
+        sources=load_sources(settings.sources),
+        calibration=None if embedder.gate else recall_calibration(calibration_home(environment), embedder.identity),
     )
     freshness = Freshness(ingestion.locate)
     return Application(
@@ -174,6 +180,17 @@ STORES: dict[str, Callable[[Environment], ChunkStore]] = {"embedded": _embedded_
 
 
 # --- embedders --------------------------------------------------------------------------------------
+
+
+async def embedder_of(environment: Environment) -> Embedder:
+    """The configured embedder, prepared; who asks closes it. Raises as ``build`` does."""
+    kind = environment.settings.embedder.kind
+    return await _registered(EMBEDDERS, "embedder.kind", kind)(environment)
+
+
+def calibration_home(environment: Environment) -> Path:
+    """Where calibrations of embedders that bring none of their own are kept."""
+    return environment.home or environment.state.parent
 
 
 async def _minilm(_: Environment) -> Embedder:

@@ -57,7 +57,7 @@ def bounds(
     if settings.gate != "auto":
         return Bounds(floor, floor_origin, float(settings.gate), "retrieval.gate")
     if calibration is None:
-        return Bounds(floor, floor_origin, None, f"embedder {embedder} is not calibrated")
+        return Bounds(floor, floor_origin, None, f"embedder {embedder} is not calibrated: `ragpilot calibrate`")
     gate = round(gate_threshold(calibration, readable), 4)
     return Bounds(floor, floor_origin, gate, f"{origin}, {readable} readable chunks")
 
