@@ -11,7 +11,7 @@ import httpx
 from httpx_sse import EventSource, SSEError
 
 from ragpilot.config import is_loopback
-from ragpilot.errors import ServerUnreachableError
+from ragpilot.errors import AuthenticationError, ServerUnreachableError
 
 REVISION: Final = "2025-11-25"
 """The newest revision whose calls need no envelope. A server without sessions takes them without a handshake."""
@@ -29,7 +29,7 @@ _HEADERS: Final = {
 
 
 class RpcError(Exception):
-    """The server refused the call: a wrong method, tool or token. What a tool found wrong is a result, not this."""
+    """The server refused the call: a wrong method or tool. What a tool found wrong is a result, not this."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -58,6 +58,7 @@ class McpClient:
 
         Raises:
             RpcError: The server refused it.
+            AuthenticationError: It wants a token that it knows.
             ServerUnreachableError: There is no server, it is another program's, or it went away in the middle.
         """
         asked = {**params, "_meta": {"progressToken": 1}} if progress else dict(params)
@@ -93,6 +94,9 @@ class McpClient:
         message = self._message(content)
         error, result = message.get("error"), message.get("result")
         if isinstance(error, dict):
+            data = error.get("data")
+            if isinstance(data, dict) and data.get("code") == AuthenticationError.code:
+                raise AuthenticationError(str(error.get("message", "")), hint="It is taken from RAGPILOT_TOKEN.")
             raise RpcError(int(error.get("code", 0)), str(error.get("message", "")))
         if not isinstance(result, dict):
             raise self._foreign()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,6 +62,7 @@ class Served:
     environ: dict[str, str]
     address: str
     token: str
+    log: Path
 
     def rest(self, question: str) -> dict[str, Any]:
         response = httpx.post(
@@ -79,6 +82,15 @@ class Served:
         return asyncio.run(call())
 
 
+def address_in(log: Path) -> str:
+    """Where a server says that it answers, once it does."""
+    deadline = time.monotonic() + SECONDS
+    while (found := re.search(r"RagPilot answers at (\S+);", log.read_text())) is None:
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.05)
+    return found[1]
+
+
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     base = tmp_path_factory.mktemp("mcp")
@@ -92,14 +104,17 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     (folder / "quokka.md").symlink_to(base / "outside/quokka.md")
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("RAGPILOT_", "XDG_"))}
     environ |= {"HOME": str(base), "RAGPILOT_HOME": str(base / "home"), "RAGPILOT_CHAT__KIND": "extractive"}
-    with subprocess.Popen(  # noqa: S603 - our own command
-        [COMMAND, "serve", "--port", "0"], cwd=folder, env=environ, stderr=subprocess.PIPE, text=True
-    ) as process:
+    log = base / "server.log"
+    with (
+        log.open("w") as handle,
+        subprocess.Popen(  # noqa: S603 - our own command
+            [COMMAND, "serve", "--port", "0"], cwd=folder, env=environ, stderr=handle
+        ) as process,
+    ):
         try:
-            assert process.stderr is not None
-            address = next(line for line in process.stderr if "RagPilot answers at" in line).split()[3].rstrip(";")
+            address = address_in(log)
             (token,) = (base / "home").glob("*/token")
-            project = Served(folder, environ, address, token.read_text())
+            project = Served(folder, environ, address, token.read_text(), log)
             result = project.ingest(".")
             assert result["structuredContent"]["added"] == len(FILES), result
             yield project
@@ -197,6 +212,14 @@ async def test_what_is_written_is_found_at_once_and_nothing_outside_is_read(serv
     async with agent(served.address) as client:
         with pytest.raises(MCPError, match="Unknown tool: rag_ingest"):
             await client.call_tool("rag_ingest", {"path": "docs"})
+    log = served.log.read_text()
+    for line in (
+        "{'path': 'docs'}: complete",
+        "{'path': '../outside'}: invalid_request",
+        "{'path': 'docs'}: forbidden",
+    ):
+        assert f"SECURITY server.mcp_tools: rag_ingest by local, {line} (" in log
+    assert "harbour crane" not in log
 
 
 @pytest.mark.asyncio

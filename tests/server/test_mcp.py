@@ -83,32 +83,29 @@ INITIALIZE = {
 }
 
 
+NO_MESSAGES = [
+    (b"", -32700),
+    (b"{bad", -32700),
+    (b"\xff", -32700),
+    (b"[" * 10_000, -32700),
+    (b"[]", -32600),
+    (b"[" + LIST + b"]", -32600),
+    (b"42", -32600),
+    (b"null", -32600),
+    (b"{}", -32600),
+    (b'{"jsonrpc": "1.0", "id": 1, "method": "ping"}', -32600),
+    (b'{"jsonrpc": "2.0", "id": 1}', -32600),
+]
+
+
 @pytest.mark.asyncio
 @pytest.mark.parametrize("headers", [HEADERS, MODERN], ids=["2025", "2026"])
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        (b"", -32700),
-        (b"{bad", -32700),
-        (b"\xff", -32700),
-        (b"[" * 10_000, -32700),
-        (b"[]", -32600),
-        (b"[" + LIST + b"]", -32600),
-        (b"42", -32600),
-        (b"null", -32600),
-        (b"{}", -32600),
-        (b'{"jsonrpc": "1.0", "id": 1, "method": "ping"}', -32600),
-        (b'{"jsonrpc": "2.0", "id": 1}', -32600),
-    ],
-)
-async def test_what_is_no_message_is_an_error_of_the_protocol(
-    server: Running, headers: dict[str, str], body: bytes, code: int
-) -> None:
-    response = await server.call("POST", "/mcp", body, headers)
-    assert (response.status, response.headers["content-type"]) == (400, "application/json")
-    found = answer(response)
-    assert (found["id"], found["error"]["code"]) == (None, code)
-    assert found["error"]["data"]["requestId"] == response.headers["x-request-id"]
+async def test_what_is_no_message_is_an_error_of_the_protocol(server: Running, headers: dict[str, str]) -> None:
+    for body, code in NO_MESSAGES:
+        response = await server.call("POST", "/mcp", body, headers)
+        found = answer(response)
+        assert (response.status, found["id"], found["error"]["code"]) == (400, None, code), body[:50]
+        assert found["error"]["data"]["requestId"] == response.headers["x-request-id"]
 
 
 @pytest.mark.asyncio

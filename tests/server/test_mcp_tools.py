@@ -249,35 +249,32 @@ async def test_an_actor_reads_what_he_may_and_nothing_else() -> None:
 # --- what is refused
 
 
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    ("ask", {}, "The field 'question' is missing"),
+    ("ask", {"question": " \u200b"}, "'question' must be a text of 1 to 16,000 characters that is not blank."),
+    ("ask", {"question": 7}, "'question' must be"),
+    ("ask", {"question": "x" * 16_001}, "It has 16,001."),
+    ("ask", {"question": "x", "topK": 0}, "'topK' must be a whole number from 1 to 50."),
+    ("ask", {"question": "x", "topK": 51}, "'topK' must be a whole number from 1 to 50."),
+    ("ask", {"question": "x", "topK": "8"}, "'topK' must be"),
+    ("ask", {"question": "x", "topK": True}, "'topK' must be"),
+    ("ask", {"question": "x", "top_k": 3}, "There is no field 'top_k'. Did you mean 'topK'?"),
+    ("ask", {"question": "x", "actor": "bob"}, "There is no field 'actor'."),
+    ("ask", {"question": "x", "corpus": 7}, "'corpus' must be"),
+    ("rag_query", {"question": "x", "limit": 21}, "'limit' must be a whole number from 1 to 20."),
+    ("rag_query", {"question": "x", "threshold": 1.1}, "'threshold' must be a number from 0 to 1."),
+    ("rag_query", {"question": "x", "corpus": "default"}, "There is no field 'corpus'."),
+    ("rag_collections", {"all": True}, "There is no field 'all'."),
+]
+
+
 @pytest.mark.asyncio
-@pytest.mark.parametrize(
-    ("tool", "arguments", "words"),
-    [
-        ("ask", {}, "The field 'question' is missing"),
-        ("ask", {"question": " \u200b"}, "'question' must be a text of 1 to 16,000 characters that is not blank."),
-        ("ask", {"question": 7}, "'question' must be"),
-        ("ask", {"question": "x" * 16_001}, "It has 16,001."),
-        ("ask", {"question": "x", "topK": 0}, "'topK' must be a whole number from 1 to 50."),
-        ("ask", {"question": "x", "topK": 51}, "'topK' must be a whole number from 1 to 50."),
-        ("ask", {"question": "x", "topK": "8"}, "'topK' must be"),
-        ("ask", {"question": "x", "topK": True}, "'topK' must be"),
-        ("ask", {"question": "x", "top_k": 3}, "There is no field 'top_k'. Did you mean 'topK'?"),
-        ("ask", {"question": "x", "actor": "bob"}, "There is no field 'actor'."),
-        ("ask", {"question": "x", "corpus": 7}, "'corpus' must be"),
-        ("rag_query", {"question": "x", "limit": 21}, "'limit' must be a whole number from 1 to 20."),
-        ("rag_query", {"question": "x", "threshold": 1.1}, "'threshold' must be a number from 0 to 1."),
-        ("rag_query", {"question": "x", "corpus": "default"}, "There is no field 'corpus'."),
-        ("rag_collections", {"all": True}, "There is no field 'all'."),
-    ],
-)
-async def test_arguments_that_break_a_rule_are_named_with_the_rule(
-    server: Running, tool: str, arguments: dict[str, Any], words: str
-) -> None:
+async def test_arguments_that_break_a_rule_are_named_with_the_rule(server: Running) -> None:
     async with agent(address(server)) as client:
-        result = await client.call_tool(tool, arguments)
-    assert result.is_error
-    assert words in text_of(result)
-    assert result.structured_content is None
+        for tool, arguments, words in WRONG:
+            result = await client.call_tool(tool, arguments)
+            assert (result.is_error, result.structured_content) == (True, None), arguments
+            assert words in text_of(result)
 
 
 @pytest.mark.asyncio

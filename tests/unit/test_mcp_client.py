@@ -11,7 +11,7 @@ import pytest
 from ragpilot import cli_mcp_stdio
 from ragpilot.cli_mcp_stdio import Upstream
 from ragpilot.config import Environment, Settings
-from ragpilot.errors import ServerUnreachableError
+from ragpilot.errors import AuthenticationError, ServerUnreachableError
 from ragpilot.mcp_client import McpClient, RpcError
 from ragpilot.runtime import ServerRecord, local_token
 from tests.fakes import ScriptedChatModel
@@ -73,7 +73,7 @@ async def test_what_is_no_answer_of_a_server_is_no_server(answer: bytes) -> None
 async def test_results_errors_and_progress() -> None:
     async with running(await Stand().app()) as server:
         assert (await call(address(server)))["tools"][0]["name"] == "ask"
-        with pytest.raises(RpcError, match="A known bearer token is needed"):
+        with pytest.raises(AuthenticationError, match="RAGPILOT_TOKEN"):
             await call(address(server), "unknown")
         client, told = McpClient(address(server) + "/", LOCAL_TOKEN), Told()
         asked = {"name": "ask", "arguments": {"question": "context budget"}}
