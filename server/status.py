@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 
 from quart import Blueprint, Response, request
 
@@ -22,6 +23,8 @@ PATIENCE_SECONDS = 0.15
 """How long a request waits for a new check while an older one can still be told."""
 STALE_SECONDS = 15.0
 CHECK_SECONDS = 5.0
+
+STORE_ILL = "The store does not work as it should; who may index is told why."
 
 PARTS = ("store", "embedder", "model")
 Parts = Mapping[str, Health]
@@ -41,12 +44,12 @@ def status_routes(context: Context) -> Blueprint:
         well = all(part.ok for part in parts.values())
         told: dict[str, object] = {"status": "ok" if well else "unavailable"}
         try:
-            context.access.actor(request.scope["headers"])
+            actor = context.access.actor(request.scope["headers"])
         except AuthenticationError:
             # Probes need no token: without a known actor they learn this one word.
             pass
         else:
-            told.update(to_wire(parts))
+            told.update(to_wire(_told(parts, actor)))
         return json_response(told, 200 if well else 503)
 
     @routes.get("/index/stats")
@@ -68,6 +71,14 @@ def status_routes(context: Context) -> Blueprint:
         return json_response(to_wire(found))
 
     return routes
+
+
+def _told(parts: Parts, actor: Actor) -> Parts:
+    """What ``actor`` learns of the parts: why a store is ill may name a corpus that not everybody may know of."""
+    store = parts.get("store")
+    if store is None or store.ok or actor.may("ingest"):
+        return parts
+    return {**parts, "store": replace(store, detail=STORE_ILL)}
 
 
 class HealthBoard:

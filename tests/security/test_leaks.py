@@ -225,3 +225,26 @@ async def test_the_comparison_sees_a_store_that_leaks() -> None:
         other = (await responses(store(), everything, ("tess",), asked))["tess"]
         for one, same in zip(own, other, strict=True):
             assert (normal(one, Path("/")) != normal(same, Path("/"))) is leaks
+
+
+@pytest.mark.asyncio
+async def test_a_corpus_that_cannot_be_opened_is_named_to_nobody_who_may_not_know_of_it(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    with quick_folder(tmp_path_factory) as folder:
+        written = World(inline_edge(folder))
+        await written.fill(DOCUMENTS)
+        await written.store.aclose()
+        (folder / "vault" / "collection.json").write_text("{")
+        world = World(inline_edge(folder))
+        async with asyncio.timeout(60), world.serving() as server:
+            broken = await get("/index/stats?corpus=vault").knock(server, "admin")
+            ill = {
+                kind: await get("/health").knock(server, kind) for kind in ("none", "nobody", "bob", "tess", "admin")
+            }
+            asked = await post("/search", {"question": QUESTIONS[0]}).knock(server, "tess")
+        await world.store.aclose()
+    assert (broken.status, asked.status) == (503, 200)
+    for kind, response in ill.items():
+        assert response.status == 503
+        assert (b"vault" in response.body) == (kind == "admin")
