@@ -139,6 +139,7 @@ def search(start: Start, question: tuple[str, ...], k: int, corpus: str | None, 
 @click.option("--no-bodies", is_flag=True, help="Leave body vectors to a server or a later run: done sooner.")
 @click.option("--yes", is_flag=True, help="Index a home folder, or a folder that holds one.")
 @click.option("--watch", is_flag=True, help="Then keep up with what changes, until Ctrl-C.")
+@click.option("--plan", is_flag=True, help="Say what would be indexed, what left out and why; do nothing.")
 @click.option("--json", "as_json", is_flag=True, help="A report a corpus, each as one line of JSON.")
 @click.pass_obj
 def index(
@@ -150,6 +151,7 @@ def index(
     no_bodies: bool,
     yes: bool,
     watch: bool,
+    plan: bool,
     as_json: bool,
 ) -> int:
     """Index what has changed: all corpora, or only PATH.
@@ -160,6 +162,12 @@ def index(
     from ragpilot.cli_commands import IndexOptions, run_index
 
     options = IndexOptions(rebuild=rebuild, quiet=quiet, bodies=not no_bodies, broad=yes, as_json=as_json)
+    if plan:
+        from ragpilot.cli_plan import run_plan
+
+        if watch or rebuild:
+            raise click.UsageError("--plan does nothing, so neither --watch nor --rebuild goes with it.")
+        return asyncio.run(run_plan(start.load(), path, options))
     if watch:
         from ragpilot.cli_watch import run_watch
 

@@ -11,10 +11,11 @@ from uuid import uuid4
 
 from ragpilot.actors import resolve_actor
 from ragpilot.bootstrap import Application, build
-from ragpilot.config import Environment
+from ragpilot.config import CorpusSettings, Environment
 from ragpilot.corpora import resolve_corpus
 from ragpilot.errors import AuthenticationError
 from ragpilot.events import AnswerEvent
+from ragpilot.ingest.plan import IngestPlan
 from ragpilot.runtime import OwnerLock, Role, existing_token, find_server
 from ragpilot.types import Actor, AskRequest, CorpusInfo, Health, IndexStats, IngestProgress, IngestReport
 from tui.backend import Backend
@@ -91,6 +92,20 @@ async def open_store(
     with OwnerLock(environment.state, role) if embedded else nullcontext():
         async with build(environment) as application:
             yield application, actor
+
+
+async def plan(
+    environment: Environment, environ: Mapping[str, str], corpus: CorpusSettings, *, path: Path | None, broad: bool
+) -> IngestPlan:
+    """What a run would do. Reads files alone: neither server nor lock nor store is needed, and nothing is written.
+
+    Raises PermissionDeniedError, AuthenticationError, RootError.
+    """
+    actor = store_actor(environment, environ.get("RAGPILOT_TOKEN") or None, environ)
+    chat = environment.settings.chat.model_copy(update={"kind": "extractive"})  # none is spoken to
+    settings = environment.settings.model_copy(update={"chat": chat})
+    async with build(environment.model_copy(update={"settings": settings})) as application:
+        return await application.ingestion.plan(actor, corpus, path=path, allow_broad=broad)
 
 
 class ServerSession:

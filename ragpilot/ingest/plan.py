@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from ragpilot.ingest.roots import resolve_roots, scopes
 from ragpilot.ingest.scan import scan
 from ragpilot.types import LeftOut
 
-HEADERS_PER_SECOND, BODIES_PER_SECOND = 450.0, 60.0
+HEADERS_PER_SECOND, BODIES_PER_SECOND = 400.0, 60.0
 """What the embedded default reaches on two cores; a service may be faster or slower."""
 _CHUNK_BYTES = 2_500
 """Text, payload and lexical vector of a chunk in the store, about."""
@@ -37,9 +38,9 @@ class IngestPlan:
     redacted: tuple[LeftOut, ...]
     """Files that hold what looks like a secret; ``reason`` names the kinds."""
     seconds_to_searchable: float
-    """Until every header vector is in, about."""
+    """Until everything is found by its words, about: as long as reading and cutting has taken now."""
     seconds: float
-    """Until every body vector is in, about."""
+    """Until every vector is in, about."""
     disk_bytes: int
     """What the index would take, about."""
     warnings: tuple[str, ...] = ()
@@ -47,6 +48,7 @@ class IngestPlan:
 
 def make_plan(parts: Parts, corpus: CorpusSettings, path: Path | None, *, allow_broad: bool = False) -> IngestPlan:
     """Walk, read and chunk as a first run would. Blocking; raises RootError."""
+    started = time.monotonic()
     roots = resolve_roots(corpus, allow_broad=allow_broad)
     grants = Grants(corpus)
     preparer = Preparer(corpus.name, parts.settings, parts.chunk_text, parts.lexical_vector)
@@ -69,7 +71,7 @@ def make_plan(parts: Parts, corpus: CorpusSettings, path: Path | None, *, allow_
             if row.redacted:
                 redacted.append(LeftOut(row.path, ", ".join(row.redacted)))
     total = chunks.total()
-    searchable = total / HEADERS_PER_SECOND
+    searchable = time.monotonic() - started
     return IngestPlan(
         corpus=corpus.name,
         documents=documents.total(),
@@ -81,7 +83,7 @@ def make_plan(parts: Parts, corpus: CorpusSettings, path: Path | None, *, allow_
         failed=tuple(failed),
         redacted=tuple(redacted),
         seconds_to_searchable=searchable,
-        seconds=searchable + total / BODIES_PER_SECOND,
+        seconds=searchable + total / HEADERS_PER_SECOND + total / BODIES_PER_SECOND,
         disk_bytes=total * (2 * 4 * parts.identity.embedder.dimensions + _CHUNK_BYTES),
         warnings=(*grants.problems, *found.notes),
     )
