@@ -12,14 +12,15 @@ from typing import Any, Final
 from ragpilot import cli_output as out
 from ragpilot.bootstrap import build
 from ragpilot.cli_progress import reporter
-from ragpilot.config import EVERYONE, CorpusSettings, Environment
+from ragpilot.config import EVERYONE, CorpusSettings, Environment, RetrievalSettings
 from ragpilot.errors import RootError
-from ragpilot.evaluation.benchmark import EVALUATION_K, Result, compare, run_questions, summarise
+from ragpilot.evaluation.benchmark import EVALUATION_K, Result, Search, compare, run_questions, summarise
 from ragpilot.evaluation.questions import QuestionSetError, by_tree, draft, load_questions
 from ragpilot.evaluation.report import comparison_table, summary_table
 from ragpilot.files import private_folder
 from ragpilot.found import Retrieval
 from ragpilot.ports import Embedder
+from ragpilot.retrieval import Retriever
 from ragpilot.runtime import OwnerLock
 from ragpilot.types import Actor, IngestProgress, IngestScope
 
@@ -47,12 +48,14 @@ async def run_eval(
             async with build(own, embedder=embedder) as application:
                 await _index(application.ingestion, own.settings.corpora[0], tree, bodies=bodies)
 
-                async def search(question: str, application: Any = application) -> Retrieval:
-                    retriever = application.retriever
-                    found: Retrieval = await retriever.search(EVALUATOR, question, corpus="default", top_k=EVALUATION_K)
-                    return found
-
-                results += await run_questions(asked, str(tree.relative_to(root.parent)), search)
+                ranker = Retriever(
+                    application.store,
+                    application.embedder,
+                    RetrievalSettings(gate="off", min_score=-1.0),
+                    identity=application.ingestion.identity,
+                )
+                name = str(tree.relative_to(root.parent))
+                results += await run_questions(asked, name, _search(application.retriever), _search(ranker))
     summary, rows = summarise(results), [asdict(result) for result in results]
     changes = compare(before, rows) if before is not None else None
     if as_json:
@@ -77,6 +80,13 @@ async def run_make(environment: Environment, root: Path, *, embedder: Embedder |
     for row in draft(chunks):
         out.line(json.dumps(row, ensure_ascii=False))
     return 0
+
+
+def _search(retriever: Retriever) -> Search:
+    async def search(question: str) -> Retrieval:
+        return await retriever.search(EVALUATOR, question, corpus="default", top_k=EVALUATION_K)
+
+    return search
 
 
 async def _index(ingestion: Any, corpus: CorpusSettings, tree: Path, *, bodies: bool) -> None:

@@ -37,7 +37,7 @@ class MiniLmEmbedder:
         name="all-MiniLM-L6-v2-int8", dimensions=DIMENSIONS, revision=REVISION, truncation=TRUNCATION
     )
     default_floor = 0.35
-    gate: GateCalibration | None = GateCalibration(threshold=0.51, per_decade=0.06, reference_chunks=2000)
+    gate: GateCalibration | None = GateCalibration(threshold=0.52, per_decade=0.06, reference_chunks=2000)
 
     def __init__(self, *, workers: int | None = None, files: MiniLmFiles | None = None) -> None:
         """Loads nothing: model and tokenizer are loaded, and their checksums verified, at the first use.

@@ -19,7 +19,7 @@ from ragpilot.evaluation.questions import Question
 from ragpilot.found import Retrieval
 
 Search = Callable[[str], Awaitable[Retrieval]]
-"""Retrieval as the product does it, deep enough to hold ten files."""
+"""A search deep enough to hold ten files."""
 
 EVALUATION_K = 50
 """Hits asked for, so that ten different files can be among them."""
@@ -39,8 +39,10 @@ class Result:
     evidence: float
     best_cosine: float
     file: Mapping[str, float]
-    """File-level metrics; empty for an unanswerable question."""
+    """File-level metrics of the ranking; empty for an unanswerable question."""
     symbol: Mapping[str, float] | None
+    shown: float
+    """File-level NDCG@10 of what floor and gate let through."""
     relevant_source: bool
     """Whether one of the first ANSWER_K hits lies in a relevant file."""
     milliseconds: float
@@ -48,13 +50,29 @@ class Result:
     """Files of the first hits, for reading."""
 
 
-async def run_questions(questions: Iterable[Question], tree: str, search: Search) -> list[Result]:
-    """Ask every question once, in order."""
-    return [_judge(question, tree, await search(question.query)) for question in questions]
+async def run_questions(questions: Iterable[Question], tree: str, search: Search, rank: Search) -> list[Result]:
+    """Ask every question, in order.
+
+    Args:
+        questions: What is asked.
+        tree: What the results are filed under.
+        search: As the product searches: what floor and gate let through.
+        rank: The same order without floor and gate: how good the ranking is, apart from refusal.
+    """
+    results = []
+    for question in questions:
+        ranked = await rank(question.query) if question.answerable else None
+        results.append(_judge(question, tree, await search(question.query), ranked))
+    return results
 
 
-def _judge(question: Question, tree: str, found: Retrieval) -> Result:
-    run = [Retrieved(hit.chunk.path, hit.chunk.symbol, hit.chunk.start_line, hit.chunk.end_line) for hit in found.hits]
+def _run(found: Retrieval) -> list[Retrieved]:
+    return [Retrieved(hit.chunk.path, hit.chunk.symbol, hit.chunk.start_line, hit.chunk.end_line) for hit in found.hits]
+
+
+def _judge(question: Question, tree: str, found: Retrieval, ranked: Retrieval | None) -> Result:
+    shown = _run(found)
+    run = _run(ranked) if ranked else []
     relevant = {label.path for label in question.labels}
     return Result(
         query=question.query,
@@ -66,9 +84,10 @@ def _judge(question: Question, tree: str, found: Retrieval) -> Result:
         best_cosine=max((row["cosine"] for row in found.trace), default=0.0),
         file=file_metrics(run, question.labels) if question.answerable else {},
         symbol=symbol_metrics(run, question.labels),
-        relevant_source=any(chunk.path in relevant for chunk in run[:ANSWER_K]),
+        shown=file_metrics(shown, question.labels)["ndcg@10"] if question.answerable else 0.0,
+        relevant_source=any(chunk.path in relevant for chunk in shown[:ANSWER_K]),
         milliseconds=round(sum(found.timings.values()), 2),
-        top=tuple(dict.fromkeys(chunk.path for chunk in run))[:5],
+        top=tuple(dict.fromkeys(chunk.path for chunk in shown))[:5],
     )
 
 
@@ -80,6 +99,7 @@ def summarise(results: Sequence[Result]) -> dict[str, Any]:
     summary: dict[str, Any] = {"questions": len(results), "trees": len({result.tree for result in results})}
     if answerable:
         summary["file"] = {name: _over_trees(answerable, name) for name in answerable[0].file}
+        summary["shown_ndcg@10"] = fmean(mean_by_group((r.tree, r.shown) for r in answerable).values())
         summary["file_by_category"] = mean_by_group((r.category, r.file["ndcg@10"]) for r in answerable)
         summary["file_by_tree"] = mean_by_group((r.tree, r.file["ndcg@10"]) for r in answerable)
         named = [result.symbol for result in answerable if result.symbol is not None]

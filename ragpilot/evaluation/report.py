@@ -11,6 +11,8 @@ def summary_table(summary: Mapping[str, Any]) -> str:
     rows = [("questions", str(summary["questions"])), ("trees", str(summary["trees"]))]
     for name, figure in summary.get("file", {}).items():
         rows.append((f"file {name}", f"{figure['mean']:.3f}  [{figure['low']:.3f}, {figure['high']:.3f}]"))
+    if "shown_ndcg@10" in summary:
+        rows.append(("file ndcg@10 after floor and gate", f"{summary['shown_ndcg@10']:.3f}"))
     rows += [(f"symbol {name}", f"{value:.3f}") for name, value in summary.get("symbol", {}).items()]
     for title in ("file_by_category", "file_by_tree"):
         rows += [(f"  ndcg@10 {name}", f"{value:.3f}") for name, value in summary.get(title, {}).items()]
