@@ -305,15 +305,16 @@ def _question(words: tuple[str, ...]) -> str:
 
 
 def _unexpected(error: Exception) -> None:
-    trace = "".join(traceback.format_exception(error))
     if os.environ.get("RAGPILOT_DEBUG"):
-        out.note(trace)
+        out.note("".join(traceback.format_exception(error)))
         return
     out.note(f"Error: RagPilot failed unexpectedly ({type(error).__name__}).")
+    # The place and the kind, as in every log: a message may quote a question, a passage or a token.
+    trace = "".join(traceback.format_tb(error.__traceback__)) + f"{type(error).__name__}\n"
     try:
         log = state_home(os.environ) / "error.log"
         write_private(log, trace.encode(errors="backslashreplace"))
     except RagPilotError:
         out.note("RAGPILOT_DEBUG=1 shows where.")
     else:
-        out.note(f"Where and why stands in {log}; RAGPILOT_DEBUG=1 shows it.")
+        out.note(f"Where stands in {log}; RAGPILOT_DEBUG=1 shows why.")

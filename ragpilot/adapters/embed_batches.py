@@ -87,7 +87,9 @@ class BatchEmbedder:
             except EmbedderUnavailableError as error:
                 if isinstance(error.__cause__, TimeoutError):
                     raise  # a limit that was passed once would be passed again
-                logger.info("embedding is tried again: %s", error)
+                # A service's own words may repeat the text that it was sent.
+                logger.info("embedding is tried again: %s", error.code)
+                logger.debug("%s", error)
                 await asyncio.sleep(self._pause * 2**attempt)
         return await self._send(texts)
 

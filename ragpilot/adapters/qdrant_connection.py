@@ -109,7 +109,9 @@ class QdrantConnection:
                 again = _transient(error)
                 if again is None or attempt == retries:
                     raise self._translated(error) from error
-                logger.info("Qdrant is asked again after: %s", plain(str(error)))
+                # Its words may repeat what it was sent.
+                logger.info("Qdrant is asked again after: %s", type(error).__name__)
+                logger.debug("%s", plain(str(error)))
                 await asyncio.sleep(min(max(again, self._pause * 2**attempt), LONGEST_PAUSE))
         raise AssertionError("unreachable")
 

@@ -284,20 +284,22 @@ def test_unexpected_errors_say_where_they_are_written(
 ) -> None:
     class Broken(FakeSession):
         async def search(self, question: str, *, k: int, corpus: str | None) -> dict[str, Any]:
-            raise ZeroDivisionError("inner secret")
+            raise ZeroDivisionError(f"inner {k} {question}")
 
     install(monkeypatch, Broken())
-    assert cli.run(["search", "q"]) == 1
+    assert cli.run(["search", "secret"]) == 1
     log = Path(os.environ["RAGPILOT_HOME"]) / "error.log"
     stderr = capture()[1]
     assert str(log) in stderr
-    assert "inner secret" not in stderr
+    assert "inner 8 secret" not in stderr
     assert "Traceback" not in stderr
-    assert "inner secret" in log.read_text()
+    assert "in search" in log.read_text()
+    assert log.read_text().endswith("ZeroDivisionError\n")
+    assert "inner 8 secret" not in log.read_text()
     assert log.stat().st_mode & 0o777 == 0o600
     monkeypatch.setenv("RAGPILOT_DEBUG", "1")
-    assert cli.run(["search", "q"]) == 1
-    assert "ZeroDivisionError: inner secret" in capture()[1]
+    assert cli.run(["search", "secret"]) == 1
+    assert "ZeroDivisionError: inner 8 secret" in capture()[1]
 
 
 def test_ctrl_c_ends_quietly(work: Path, monkeypatch: pytest.MonkeyPatch, capture: Any) -> None:
