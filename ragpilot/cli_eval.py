@@ -13,12 +13,13 @@ from ragpilot import cli_output as out
 from ragpilot.bootstrap import build
 from ragpilot.cli_progress import reporter
 from ragpilot.config import EVERYONE, CorpusSettings, Environment, RetrievalSettings
-from ragpilot.errors import RootError
+from ragpilot.errors import IndexMismatchError, RootError
 from ragpilot.evaluation.benchmark import EVALUATION_K, Result, Search, compare, run_questions, summarise
 from ragpilot.evaluation.questions import QuestionSetError, by_tree, draft, load_questions
 from ragpilot.evaluation.report import comparison_table, summary_table
 from ragpilot.files import private_folder
 from ragpilot.found import Retrieval
+from ragpilot.ingest.pipeline import IngestService
 from ragpilot.ports import Embedder
 from ragpilot.retrieval import Retriever
 from ragpilot.runtime import OwnerLock
@@ -89,11 +90,18 @@ def _search(retriever: Retriever) -> Search:
     return search
 
 
-async def _index(ingestion: Any, corpus: CorpusSettings, tree: Path, *, bodies: bool) -> None:
+async def _index(ingestion: IngestService, corpus: CorpusSettings, tree: Path, *, bodies: bool) -> None:
+    """Bring the tree's own index up to date; one that was built otherwise is of no use to anybody and is replaced."""
     out.note(f"Indexing {tree} …")
-    run = ingestion.run(EVALUATOR, corpus, bodies=bodies)
+    try:
+        await _run(ingestion, corpus, bodies=bodies, rebuild=False)
+    except IndexMismatchError:
+        await _run(ingestion, corpus, bodies=bodies, rebuild=True)
+
+
+async def _run(ingestion: IngestService, corpus: CorpusSettings, *, bodies: bool, rebuild: bool) -> None:
     with reporter(quiet=False) as progress:
-        async with aclosing(run) as events:
+        async with aclosing(ingestion.run(EVALUATOR, corpus, bodies=bodies, rebuild=rebuild)) as events:
             async for event in events:
                 if isinstance(event, IngestProgress):
                     progress.show(event)
