@@ -12,7 +12,7 @@ from ragpilot.ingest.chunkers.code.selfcheck import problem
 from ragpilot.ingest.chunkers.config import chunk_config
 from ragpilot.ingest.chunkers.data_schema import chunk_data_schema
 from ragpilot.ingest.chunkers.docs_text import chunk_docs_text
-from ragpilot.ingest.chunkers.fallback import chunk_without_grammar
+from ragpilot.ingest.chunkers.fallback import chunk_indented, chunk_without_grammar
 from ragpilot.ingest.chunkers.lines import Lines
 from ragpilot.ingest.chunkers.markdown import chunk_markdown
 from ragpilot.ingest.chunkers.markup import HTML, chunk_markup
@@ -28,6 +28,7 @@ CHUNKER_VERSION = "1"
 """Part of an index's identity: it changes when the same text gives other spans or headers."""
 
 
+_INDENTED_TEMPLATES = (".haml", ".pug", ".jade", ".slim")
 _CHUNKERS: Mapping[str, Callable[[str, Lines, int], list[Span]]] = {
     "config": chunk_config,
     "data-schema": chunk_data_schema,
@@ -68,9 +69,13 @@ def _chunk(path: str, text: str, lines: Lines, source_type: str, max_chars: int)
     language = language_for(source_type, path, text)
     if language is not None:
         return chunk_code(path, text, lines, language, max_chars)
+    if source_type.startswith("code-"):
+        return chunk_without_grammar(path, lines, max_chars)
     if source_type == "template":
         if path.endswith((".vue", ".svelte")):
             return chunk_single_file(path, lines, max_chars)
+        if path.endswith(_INDENTED_TEMPLATES):
+            return chunk_indented(path, lines, max_chars)
         return chunk_markup(path, text, lines, max_chars)
     return _CHUNKERS.get(source_type, chunk_lines)(path, lines, max_chars)
 

@@ -29,7 +29,11 @@ def chunk_config(path: str, lines: Lines, max_chars: int) -> list[Span]:
     stem, dot, suffix = name.rpartition(".")
     if suffix in ("yaml", "yml"):
         parts = split_at(lines, _YAML_KEY, _HASH)
-    elif suffix in ("json", "jsonc", "json5", "webmanifest") or name in (".babelrc", ".eslintrc", ".prettierrc"):
+    elif suffix in ("json", "jsonc", "json5", "webmanifest", "avsc") or name in (
+        ".babelrc",
+        ".eslintrc",
+        ".prettierrc",
+    ):
         parts = split_at(lines, _json_key(lines), ("//",))
     elif suffix in ("toml", "ini", "cfg", "conf", "properties", "service") or name in (".editorconfig", ".gitconfig"):
         parts = split_at(lines, _TABLE, ("#", ";"), inside=rows_between(lines, '"""'))

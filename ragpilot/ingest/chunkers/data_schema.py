@@ -1,16 +1,23 @@
-"""SQL by statement, protobuf by message and service, GraphQL by type."""
+"""SQL by statement, protobuf by message and service, GraphQL by type, and their relatives."""
 
 from __future__ import annotations
 
 import re
 
+from ragpilot.ingest.chunkers.config import chunk_config
 from ragpilot.ingest.chunkers.lines import Lines
 from ragpilot.ingest.chunkers.parts import chunk_parts
 from ragpilot.ingest.chunkers.spans import Span
 from ragpilot.ingest.chunkers.sql import read_statements
 from ragpilot.ingest.chunkers.starts import indent_cost, rows_between, split_at
 
-_PROTO = re.compile(r"^(?:message|enum|service|extend|oneof)[ \t]+([\w.]+)|^(syntax|package|import|option)\b")
+_PROTO = re.compile(
+    r"^(?:message|enum|service|extend|oneof)[ \t]+([\w.]+)|^(?P<together>syntax|package|import|option)\b"
+)
+_BLOCKS = re.compile(
+    r"^(?:model|enum|type|datasource|generator|struct|service|exception|union|table|interface|view)[ \t]+\"?([\w.]+)",
+    re.IGNORECASE,
+)
 _GRAPHQL = re.compile(
     r"^(?:extend[ \t]+)?(?:type|interface|input|enum|union|scalar|directive|query|mutation|subscription|fragment)"
     r"[ \t]+(@?\w+)|^(?:extend[ \t]+)?(schema|query|mutation)\b"
@@ -18,13 +25,17 @@ _GRAPHQL = re.compile(
 
 
 def chunk_data_schema(path: str, lines: Lines, max_chars: int) -> list[Span]:
-    """A schema as spans; a span's symbol is what it declares. What is neither protobuf nor GraphQL is read as SQL."""
+    """A schema as spans; a span's symbol is what it declares. What has no other language's ending is read as SQL."""
     name = path.lower()
     cost = indent_cost(lines)
     if name.endswith(".proto"):
         parts = split_at(lines, _PROTO, ("//", "/*", "*"), apart=True)
     elif name.endswith((".graphql", ".gql", ".graphqls")):
         parts = split_at(lines, _GRAPHQL, ("#", '"'), inside=rows_between(lines, '"""'), apart=True)
+    elif name.endswith((".prisma", ".thrift", ".fbs", ".capnp", ".dbml")):
+        parts = split_at(lines, _BLOCKS, ("//", "/*", "*", "#"), apart=True)
+    elif name.endswith(".avsc"):
+        return chunk_config(path, lines, max_chars)
     else:
         parts = read_statements(lines)
     return chunk_parts(path, lines, parts, cost, max_chars)

@@ -1,4 +1,4 @@
-"""reStructuredText and AsciiDoc, cut at headings; other prose at blank rows."""
+"""reStructuredText, AsciiDoc, Org and LaTeX, cut at headings; other prose at blank rows."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ _UNDERLINE = re.compile(r"^([!-/:-@\[-`{-~])\1{2,}\s*$")
 _SHORTEST_UNDERLINE = 4
 _LONGEST_HEADING = 200
 _ROLE = re.compile(r":[\w:+.-]+:(?=`)|`+|\*+|(?<=\w)_+(?=\s|$)|\s*<[^<>`]*>(?=`)")
+_ORG_HEADING = re.compile(r"^(?P<mark>\*{1,8})[ \t]+(?P<text>\S.*)")
+_TEX_HEADING = re.compile(r"^\s{0,8}\\(?P<mark>part|chapter|(?:sub){0,2}section|paragraph)\*?\{(?P<text>[^{}]*)\}")
+_TEX_LEVELS = {"part": 1, "chapter": 2, "section": 3, "subsection": 4, "subsubsection": 5, "paragraph": 6}
 _ADOC_HEADING = re.compile(r"^(=|#){1,6}[ \t]+\S")
 _ADOC_FENCE = re.compile(r"^(?:(-|\.|=|\*|_|\+|/)\1{3,}|\|===|```.*|--)\s*$")
 _ADOC_MARKUP = re.compile(r"[`*]+|\{[\w-]+\}|<<[^>]*>>|\[\[[^\]]*\]\]|(?<!\w)_|_(?!\w)")
@@ -26,6 +29,10 @@ def chunk_docs_text(path: str, lines: Lines, max_chars: int) -> list[Span]:
         headings, fenced = _rst_headings(lines), set[int]()
     elif name.endswith((".adoc", ".asciidoc", ".asc")):
         headings, fenced = _adoc_headings(lines)
+    elif name.endswith(".org"):
+        headings, fenced = _marked_headings(lines, _ORG_HEADING), set[int]()
+    elif name.endswith(".tex"):
+        headings, fenced = _marked_headings(lines, _TEX_HEADING), set[int]()
     else:
         return chunk_lines(path, lines, max_chars)
     return chunk_sections(path, lines, split_sections(lines, headings), _cost(lines, fenced), max_chars)
@@ -84,6 +91,16 @@ def _adoc_headings(lines: Lines) -> tuple[list[Heading], set[int]]:
             level = len(mark) - len(mark.lstrip(heading.group(1)))
             headings.append(Heading(row, row, level, " ".join(_ADOC_MARKUP.sub("", mark[level:]).split())))
     return headings, fenced
+
+
+def _marked_headings(lines: Lines, pattern: re.Pattern[str]) -> list[Heading]:
+    """Headings that a mark at the beginning of their row makes, by its length or its name."""
+    headings: list[Heading] = []
+    for row, text in enumerate(lines.rows):
+        if len(text) <= _LONGEST_HEADING and (match := pattern.match(text)) is not None:
+            level = _TEX_LEVELS.get(match["mark"], len(match["mark"]))
+            headings.append(Heading(row, row, level, " ".join(match["text"].split())))
+    return headings
 
 
 def _cost(lines: Lines, fenced: set[int]) -> Cost:

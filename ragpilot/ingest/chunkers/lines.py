@@ -22,7 +22,10 @@ class Lines:
     r"""The rows of a text, from 0. Only ``\n`` ends a row, as in git and in editors; a ``\r`` before it is dropped."""
 
     def __init__(self, text: str) -> None:
-        self.rows = [row.removesuffix("\r") for row in text.split("\n")]
+        self._set([row.removesuffix("\r") for row in text.split("\n")])
+
+    def _set(self, rows: list[str]) -> None:
+        self.rows = rows
         self._blank = [not row.strip() for row in self.rows]
         self._ends = [0, *accumulate(len(row) + 1 for row in self.rows)]
 
@@ -40,6 +43,16 @@ class Lines:
     def blank(self, row: int) -> bool:
         """Whether nothing but white space stands in the row."""
         return self._blank[row]
+
+    def only(self, start: int, end: int) -> Lines:
+        """As many rows, of which all but ``start`` to ``end`` are empty: a part of a text that keeps its numbers."""
+        part = Lines("")
+        part._set([text if start <= row <= end else "" for row, text in enumerate(self.rows)])
+        return part
+
+    def joined(self) -> str:
+        """All rows."""
+        return "\n".join(self.rows)
 
     def trim(self, start: int, end: int) -> tuple[int, int] | None:
         """The same range without blank rows at its edges; None when all of it is blank."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from ragpilot.ingest.chunkers.labels import header, numbered
 from ragpilot.ingest.chunkers.lines import Cost, Cut, Lines, cut
@@ -31,7 +31,8 @@ class Part:
     end: int
     name: str
     apart: bool = False
-    also: tuple[str, ...] = field(default=())
+    also: tuple[str, ...] = ()
+    """Names of parts that were packed with it."""
 
 
 PieceName = Callable[[Part, Cut], str]
@@ -67,9 +68,8 @@ def chunk_parts(
     max_chars: int,
     *,
     piece_name: PieceName = whole_name,
-    prefix: str = "",
 ) -> list[Span]:
-    """Parts as spans. The symbol is the part's name; ``prefix`` is put before it in titles and headers."""
+    """Parts as spans: small neighbours packed together, large ones cut. The symbol is the part's name."""
     spans: list[Span] = []
     for part in _packed(lines, parts, max_chars):
         cuts = list(cut(lines, part.start, part.end, max_chars, cost))
@@ -78,9 +78,8 @@ def chunk_parts(
             title = _title([name, *part.also]) or posixpath.basename(path)
             if len(cuts) > 1 and name == part.name:
                 title += f" ({number}/{len(cuts)})"
-            words = " ".join(filter(None, (prefix, phrase(name))))
-            head = header(path, words, details=[*part.also, piece.text[:_MOST_DETAIL_CHARS]])
-            spans += numbered([piece], f"{prefix} {title}".strip(), name or None, head)
+            head = header(path, phrase(name), details=[*part.also, piece.text[:_MOST_DETAIL_CHARS]])
+            spans += numbered([piece], title, name or None, head)
     return spans
 
 

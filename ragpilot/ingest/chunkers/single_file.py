@@ -15,6 +15,8 @@ from ragpilot.ingest.chunkers.style import chunk_style
 
 _OPEN = re.compile(r"^<(script|style)\b([^>]*)>\s*$", re.IGNORECASE)
 _LANGUAGE = re.compile(r"""\blang=["']?(\w+)""")
+_MOST_BLOCKS = 16
+"""Each costs a pass over the file; a component has three or four."""
 _LANGUAGES = {"ts": TYPESCRIPT, "typescript": TYPESCRIPT, "tsx": TSX}
 
 
@@ -37,8 +39,8 @@ def chunk_single_file(path: str, lines: Lines, max_chars: int) -> list[Span]:
     spans = [span for block in blocks for span in _block_spans(path, lines, block, max_chars)]
     tags = [row for block in blocks for row in (block.start - 1, block.end + 1)]
     for start, end in _between(lines, blocks):
-        markup = _masked(lines, start, end)
-        spans += chunk_markup(path, markup, Lines(markup), max_chars)
+        markup = lines.only(start, end)
+        spans += chunk_markup(path, markup.joined(), markup, max_chars)
     spans.sort(key=lambda span: (span.start_line, span.end_line))
     for row in tags:
         if row >= len(lines):
@@ -50,7 +52,7 @@ def chunk_single_file(path: str, lines: Lines, max_chars: int) -> list[Span]:
 def _blocks(lines: Lines) -> list[_Block]:
     blocks: list[_Block] = []
     row = 0
-    while row < len(lines):
+    while row < len(lines) and len(blocks) < _MOST_BLOCKS:
         opened = _OPEN.match(lines.rows[row][:300])
         if opened is None:
             row += 1
@@ -74,17 +76,12 @@ def _between(lines: Lines, blocks: list[_Block]) -> Iterator[tuple[int, int]]:
 
 
 def _block_spans(path: str, lines: Lines, block: _Block, max_chars: int) -> list[Span]:
-    text = _masked(lines, block.start, block.end)
+    part = lines.only(block.start, block.end)
     if block.tag == "style":
-        return chunk_style(path, Lines(text), max_chars)
+        return chunk_style(path, part, max_chars)
     match = _LANGUAGE.search(block.attributes)
     language = _LANGUAGES.get(match.group(1).lower() if match else "", JAVASCRIPT)
-    return chunk_code(path, text, Lines(text), language, max_chars)
-
-
-def _masked(lines: Lines, start: int, end: int) -> str:
-    """The text with all rows but these empty, so that every row keeps its number."""
-    return "\n".join(text if start <= row <= end else "" for row, text in enumerate(lines.rows))
+    return chunk_code(path, part.joined(), part, language, max_chars)
 
 
 def _place_tag(lines: Lines, row: int, spans: list[Span], path: str, max_chars: int) -> None:
@@ -103,5 +100,5 @@ def _place_tag(lines: Lines, row: int, spans: list[Span], path: str, max_chars: 
     if before is not None and lines.size(before.start_line - 1, row) <= max_chars:
         spans[at - 1] = replace(before, end_line=line, text=lines.text(before.start_line - 1, row))
         return
-    alone = _masked(lines, row, row)
-    spans[at:at] = chunk_markup(path, alone, Lines(alone), max_chars)
+    alone = lines.only(row, row)
+    spans[at:at] = chunk_markup(path, alone.joined(), alone, max_chars)

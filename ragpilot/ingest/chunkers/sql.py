@@ -30,7 +30,7 @@ _HEAD = 400
 
 def read_statements(lines: Lines) -> list[Part]:
     """Statements with the comments right above them; those that create something stand apart, under its name."""
-    text = "\n".join(lines.rows)
+    text = lines.joined()
     parts: list[Part] = []
     comments: set[int] = set()
     row = depth = position = offset = 0

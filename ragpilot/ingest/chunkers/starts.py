@@ -33,8 +33,8 @@ def split_at(
 ) -> list[Part]:
     """One part from each row that matches ``start`` to the next, with the comments right above; all rows are in one.
 
-    ``inside`` are rows within strings or block comments, where nothing begins. With ``apart``, parts whose first
-    group matched are not packed with others, and strings right above them are their descriptions.
+    ``inside`` are rows within strings or block comments, where nothing begins. With ``apart``, parts are not
+    packed with others unless the group ``together`` matched, and strings right above them are their descriptions.
     """
     begun: list[tuple[int, str, bool]] = []
     for row, text in enumerate(lines.rows):
@@ -46,7 +46,7 @@ def split_at(
             lines.rows[first - 1].lstrip().startswith(comments) or (apart and first - 1 in inside)
         ):
             first -= 1
-        begun.append((first, name(match), apart and match.group(1) is not None))
+        begun.append((first, name(match), apart and not match.groupdict().get("together")))
     ends = [row - 1 for row, _, _ in begun[1:]] + [len(lines) - 1]
     return fill(lines, (Part(row, end, title, alone) for (row, title, alone), end in zip(begun, ends, strict=False)))
 

@@ -25,7 +25,7 @@ def chunk_style(path: str, lines: Lines, max_chars: int) -> list[Span]:
 
 def read_rules(lines: Lines) -> tuple[list[Part], Cost]:
     """The outermost rules and statements with the comments right above them, and what it costs to cut before a row."""
-    text = "\n".join(lines.rows)
+    text = lines.joined()
     depths = [0] * len(lines)
     comments: set[int] = set()
     parts: list[Part] = []

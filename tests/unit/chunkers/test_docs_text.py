@@ -82,6 +82,14 @@ def test_asciidoc_headings_outside_delimited_blocks() -> None:
     ]
 
 
+def test_org_and_latex_headings() -> None:
+    org = "* Guide\nThe guide to everything here.\n** Install\nInstall it as you always do.\n"
+    tex = "\\title{T}\n\\section{Guide}\nThe guide to it all here.\n\\subsection*{Use}\nUse it as we do it here.\n"
+
+    assert sections("a.org", org) == [("Guide", 1, 2), ("Guide › Install", 3, 4)]
+    assert sections("a.tex", tex) == [("Guide", 1, 3), ("Guide › Use", 4, 5)]
+
+
 def test_plain_text_is_packed_by_paragraphs() -> None:
     paragraphs = [f"Paragraph {number}. " + "It has several words of text. " * 9 for number in range(6)]
     spans = sound_spans("NOTES.txt", "\n\n".join(paragraphs), "docs-text")

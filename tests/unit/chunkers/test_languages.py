@@ -269,3 +269,32 @@ def test_a_long_enum_with_documented_members_is_cut_at_members() -> None:
     found = places(sound_spans("kind.rs", code, "code-rust"))
 
     assert found["Kind.Member3"] == (12, 13)
+
+
+def test_an_annotation_with_a_remark_stays_with_its_function() -> None:
+    code = (
+        'internal fun one(): Int = 1 and 2\n\n@Suppress("A") // Sugar.\ninternal inline fun two(a: Long): Long = a\n\n'
+        '@Suppress("B") // Sugar.\ninternal inline fun three(a: Long): Long = a\n'
+    )
+
+    assert places(sound_spans("Util.kt", code, "code-kotlin")) == {"one": (1, 1), "two": (3, 4), "three": (6, 7)}
+
+
+def test_what_follows_the_functions_inside_a_long_one_stays_with_them() -> None:
+    doc = "\n".join(f"    Line {number} of a long explanation of what it does." for number in range(24))
+    code = f'def route(rule):\n    """Registers.\n\n{doc}\n    """\n\n'
+    code += "    def decorator(f):\n        return f\n\n    return decorator\n"
+
+    spans = sound_spans("app.py", code, "code-python")
+
+    assert spans[-1].symbol == "route.decorator"
+    assert spans[-1].text.endswith("    return decorator")
+
+
+def test_the_bare_head_of_a_long_function_stays_with_what_is_first_in_it() -> None:
+    inner = "    struct Inner;\n\n" + "".join(f"    check({number});\n" for number in range(80))
+    code = f"#[test]\nfn rejects() {{\n{inner}}}\n"
+
+    first = sound_spans("a.rs", code, "code-rust")[0]
+
+    assert (first.title, first.text) == ("rejects, Inner", "#[test]\nfn rejects() {\n    struct Inner;")

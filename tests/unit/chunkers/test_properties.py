@@ -27,7 +27,9 @@ KINDS = [
     ("a.sh", "code-bash"),
     ("a.swift", "code-swift"),
     ("a.scala", "code-scala"),
+    ("a.lua", "code-lua"),
     ("a.html", "template"),
+    ("a.pug", "template"),
     ("a.vue", "template"),
     ("a.svelte", "template"),
     ("a.scss", "style"),
@@ -36,6 +38,8 @@ KINDS = [
     ("a.md", "docs-markdown"),
     ("a.rst", "docs-text"),
     ("a.adoc", "docs-text"),
+    ("a.org", "docs-text"),
+    ("a.tex", "docs-text"),
     ("a.txt", "docs-text"),
     ("a.ipynb", "notebook"),
     ("a.toml", "config"),
@@ -45,6 +49,7 @@ KINDS = [
     ("pom.xml", "config"),
     ("a.sql", "data-schema"),
     ("a.proto", "data-schema"),
+    ("a.prisma", "data-schema"),
     ("a.graphql", "data-schema"),
 ]
 KIND_IDS = [f"{source_type} {path}" for path, source_type in KINDS]

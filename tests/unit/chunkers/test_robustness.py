@@ -172,3 +172,28 @@ def test_threads_may_chunk_at_once() -> None:
 
 def test_the_version_is_part_of_an_identity() -> None:
     assert CHUNKER_VERSION
+
+
+MANY = [
+    ("a.py", "code-python", "X_{0} = {0}\n\ndef f_{0}():\n    return {0}\n\n"),
+    ("a.cs", "code-csharp", "class C{0} {{ int x; void M() {{ }} }}\n"),
+    ("a.h", "code-c", "#define X_{0} {0}\n"),
+    ("a.vue", "template", "<script>\nlet a{0} = 1;\n</script>\n<p>x</p>\n"),
+    ("a.css", "style", ".a{0} {{ color: red; }}\n"),
+    ("a.md", "docs-markdown", "## H {0}\n\nSome text of it.\n\n"),
+    ("a.yml", "config", "key{0}:\n  - value\n"),
+    ("a.sql", "data-schema", "CREATE TABLE t{0} (a int);\n"),
+]
+
+
+@pytest.mark.parametrize(("path", "source_type", "row"), MANY, ids=[path for path, _, _ in MANY])
+def test_many_declarations_in_one_file(path: str, source_type: str, row: str) -> None:
+    text = "".join(row.format(number) for number in range(6000))
+    with within(6):
+        sound_spans(path, text, source_type)
+
+
+def test_a_symbol_nested_beyond_reason_is_bounded() -> None:
+    text = "namespace outer_name {\n" * 400 + "int f() { return 1; }\n" + "}\n" * 400
+
+    assert all(len(span.symbol or "") <= 240 for span in sound_spans("a.cpp", text, "code-cpp"))

@@ -88,3 +88,13 @@ def test_angular_bindings_are_searchable_words() -> None:
     (span,) = sound_spans("list.component.html", text, "template")
 
     assert span.header == "list component. app card ng cards click open details ready"
+
+
+def test_odd_line_ends_shift_nothing_in_a_component() -> None:
+    text = (
+        VUE.replace("\n", "\r\n")
+        .replace("  lines.push", "\r  lines.push")
+        .replace("</template>\r\n", "</template>\r\r\n")
+    )
+
+    assert places(sound_spans("Cart.vue", text, "template"))["addLine"] == (6, 8)

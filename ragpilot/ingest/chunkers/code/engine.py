@@ -72,6 +72,7 @@ def _between(path: str, segment: Segment, piece: Cut) -> tuple[str | None, str, 
 
 def _title(symbols: list[str]) -> str:
     """``Cart.add, remove, …``: the first symbol whole, of the others what differs."""
-    scope = symbols[0].rpartition(".")[0] + "." if symbols else ""
-    shown = symbols[:1] + [symbol.removeprefix(scope) for symbol in symbols[1:_MOST_TITLES]]
+    first = symbols[0] if symbols else ""
+    scope = first.rpartition(".")[0] + "."
+    shown = symbols[:1] + [name.removeprefix(first + ".").removeprefix(scope) for name in symbols[1:_MOST_TITLES]]
     return ", ".join(shown) + (", …" if len(symbols) > _MOST_TITLES else "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import insort
 from collections.abc import Iterable
 
 from ragpilot.ingest.chunkers.code.language import Kind
@@ -56,12 +57,17 @@ def _belongs_above(
     if not fits:
         return False
     if _is_constructor(segment, before, constructors):
-        before.unit.names.append(Name(segment.start, segment.start, segment.unit.name))
+        name = Name(segment.start, segment.start, segment.unit.name)
+        insort(before.unit.names, name, key=lambda other: other.start)
         return True
     if _is_trifle(segment, lines) and before.trifles and segment.start == before.end + 1 and _siblings(before, segment):
         before.also.append(segment.unit.symbol)
         return True
-    close = segment.start - before.end <= 1 and _inside(before.unit, segment.unit)
+    if _is_bare_function_head(before, segment, lines):
+        before.also.append(segment.unit.symbol)
+        return True
+    tail = segment.unit.kind is Kind.CALLABLE  # what follows the functions inside a long one
+    close = (tail or segment.start - before.end <= 1) and _inside(before.unit, segment.unit)
     return close and segment.bare and not before.bare and lines.size(segment.start, segment.end) < _SMALL
 
 
@@ -77,6 +83,13 @@ def _belongs_below(before: Segment, segment: Segment, lines: Lines) -> bool:
     rows = lines.rows[before.start : before.end + 1]
     is_remark = size < _SMALL_REMARK and all(not row.strip() or row.lstrip().startswith(_REMARKS) for row in rows)
     return is_remark or (size < _SMALL and bool(before.unit.symbol))
+
+
+def _is_bare_function_head(before: Segment, segment: Segment, lines: Lines) -> bool:
+    """The head of a long function with nothing but what is declared first inside it."""
+    if not before.head or before.unit.kind is not Kind.CALLABLE or segment.unit not in before.unit.children:
+        return False
+    return lines.size(before.start, before.end) < _SMALL_HEAD
 
 
 def _is_trifle(segment: Segment, lines: Lines) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ragpilot.ingest.chunkers.code.language import Kind
-from ragpilot.ingest.chunkers.code.outline import Unit
+from ragpilot.ingest.chunkers.code.outline import Name, Unit
 
 
 @dataclass(slots=True)
@@ -40,7 +41,14 @@ class Segment:
 
     def names(self, start: int, end: int) -> list[str]:
         """Fields, constants and prototypes on some of these rows."""
-        return [name.text for name in self.unit.names if start <= name.start <= end]
+        names = self.unit.names
+        first = bisect_left(names, start, key=_row)
+        last = bisect_right(names, end, lo=first, key=_row)
+        return [name.text for name in names[first:last]]
+
+
+def _row(name: Name) -> int:
+    return name.start
 
 
 def flatten(module: Unit) -> Iterator[Segment]:

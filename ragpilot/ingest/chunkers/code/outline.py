@@ -13,6 +13,7 @@ from ragpilot.ingest.chunkers.code.language import Declared, Kind, Language, Sou
 from ragpilot.ingest.chunkers.lines import Lines
 
 _LONGEST_NAME = 120
+_LONGEST_SYMBOL = 240
 _SUBSTANTIAL = 200
 """A constant or field of so many characters gets a chunk of its own."""
 
@@ -26,7 +27,7 @@ class Name:
     text: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Unit:
     """A declaration on rows ``start`` to ``end`` (from 0, both included), with its comments and decorators."""
 
@@ -43,6 +44,7 @@ class Unit:
     doc: str = ""
     children: list[Unit] = field(default_factory=list)
     names: list[Name] = field(default_factory=list)
+    """In the order of their rows."""
 
     @property
     def name(self) -> str:
@@ -155,7 +157,7 @@ def _value(
 
 def _unit(visit: _Visit, declared: Declared, end: int, source: Source, language: Language) -> Unit:
     name = " ".join(declared.name.split())[:_LONGEST_NAME]
-    symbol = ".".join(part for part in (visit.owner.scope, name) if part)
+    symbol = _bounded(".".join(part for part in (visit.owner.scope, name) if part))
     comment = "\n".join(source.text(comment) for comment in visit.comments)
     signature = language.signature(visit.node, declared, source)
     if visit.owner.kind is Kind.SCOPE:
@@ -170,6 +172,11 @@ def _unit(visit: _Visit, declared: Declared, end: int, source: Source, language:
         signature=signature,
         doc=language.docstring(declared.node, source) or comment,
     )
+
+
+def _bounded(symbol: str) -> str:
+    """The last parts of a symbol that is nested beyond reason."""
+    return symbol if len(symbol) <= _LONGEST_SYMBOL else symbol[-_LONGEST_SYMBOL:].partition(".")[2]
 
 
 def _take_overloads(unit: Unit, owner: Unit, name: str, lines: Lines) -> None:

@@ -10,6 +10,7 @@ from ragpilot.ingest.chunkers.openapi.schemas import SchemaWriter
 from ragpilot.ingest.chunkers.trees import Value
 
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
+_LONGEST_SYMBOL = 240
 _DEPTHS = (4, 3, 2, 1, 0)
 
 
@@ -28,7 +29,7 @@ class Operation:
     @property
     def symbol(self) -> str:
         """``GET /orders/{id}``."""
-        return f"{self.method.upper()} {self.path}"
+        return f"{self.method.upper()} {self.path}"[:_LONGEST_SYMBOL]
 
 
 def operations(root: Value) -> Iterator[Operation]:

@@ -31,6 +31,8 @@ KOTLIN = Language(
         "enum_entry": ("identifier",),
         "type_alias": ("type",),
     },
+    # An annotation with a remark behind it is parsed as an expression above the declaration.
+    leading=frozenset({"annotated_expression"}),
     comments=frozenset({"line_comment", "block_comment"}),
     transparent=frozenset({"class_body", "enum_class_body"}),
     bodies=("class_body", "enum_class_body", "function_body"),
