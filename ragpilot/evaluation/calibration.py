@@ -6,7 +6,8 @@ lies near 0.1, for others over 0.5, so no fixed bound fits two models. Both side
 1.  Texts (headers and bodies, as an index would embed them) and questions are embedded. Each question is judged as
     the product judges it: candidates with their cosines and lexical scores are ranked, and give the best cosine and
     the evidence (``refusal.evidence``: the best cosine, 0.2 of the share of rare words found, 0.1 off for a foreign
-    name).
+    name). A model that squeezes its cosines together has these two weights squeezed alike, by how far apart the medians
+    of related and unrelated questions lie; otherwise words alone would decide.
 2.  Gate: background questions shall be refused (98 % of them), questions that belong to a text shall not (97 % of
     them). The threshold lies halfway between the 98th percentile of the one and the 3rd of the other, so that both
     may lie further out in a real corpus than here.
@@ -45,6 +46,8 @@ BACKGROUND_REFUSED = 0.98
 ANSWERABLE_REFUSED = 0.03
 _BACKGROUND_HIT, _ANSWERABLE_HIT = 0.9, 0.01
 _GROWTH = 0.9
+_USUAL_WIDTH = 0.3
+"""Between the median cosines of related and unrelated questions, for the model that the two weights were found for."""
 _PARTS, _ROUNDS = (25, 50, 100), 4
 _UNFITTED = GateCalibration(threshold=0.0, per_decade=0.0)
 
@@ -57,7 +60,9 @@ async def calibrate(embedder: Embedder, material: Material, *, now: datetime) ->
     answerable = [(question, await embedder.embed_question(question)) for question in material.answerable]
     background = [(question, await embedder.embed_question(question)) for question in material.background]
     wanted, foreign = texts.judge(answerable), texts.judge(background)
-    spread = _spread(texts, background)
+    width = min(1.0, max(0.05, float(np.median(wanted.cosine) - np.median(foreign.cosine)) / _USUAL_WIDTH))
+    wanted, foreign = wanted.squeezed(width), foreign.squeezed(width)
+    spread = _spread(texts, background, width)
     whole, reference = _reach(len(texts)), _reach(_UNFITTED.reference_chunks)
     high = float(np.quantile(foreign.evidence, BACKGROUND_REFUSED))
     low = float(np.quantile(wanted.evidence, ANSWERABLE_REFUSED))
@@ -71,6 +76,8 @@ async def calibrate(embedder: Embedder, material: Material, *, now: datetime) ->
         gate=GateCalibration(
             threshold=round(threshold + spread * (reference - whole), 4),
             per_decade=round(spread * math.log(10) / reference, 4),
+            word_weight=round(_UNFITTED.word_weight * width, 4),
+            foreign_name=round(_UNFITTED.foreign_name * width, 4),
         ),
         made_at=now,
         background_refused=foreign.refused(threshold, floor),
@@ -88,14 +95,14 @@ def _reach(count: int) -> float:
     return math.sqrt(2 * math.log(max(count, 2)))
 
 
-def _spread(texts: _Texts, background: Sequence[tuple[str, Vector]]) -> float:
+def _spread(texts: _Texts, background: Sequence[tuple[str, Vector]], width: float) -> float:
     """By how much the background rises for each unit of ``_reach``."""
     draw = random.Random(0)  # noqa: S311 - resampling, not secrecy
     sizes = [size for size in _PARTS if size < len(texts)]
     reached, levels = [], []
     for size in (*sizes, len(texts)):
         parts = [draw.sample(range(len(texts)), size) for _ in range(_ROUNDS if size < len(texts) else 1)]
-        evidence = np.concatenate([texts.judge(background, part).evidence for part in parts])
+        evidence = np.concatenate([texts.judge(background, part).squeezed(width).evidence for part in parts])
         reached.append(_reach(size))
         levels.append(float(np.quantile(evidence, _GROWTH)))
     if len(reached) < 2:
@@ -109,6 +116,10 @@ class _Judged:
 
     cosine: NDArray[np.float64]
     evidence: NDArray[np.float64]
+
+    def squeezed(self, width: float) -> _Judged:
+        """The same with the weights of words and names multiplied by ``width``."""
+        return _Judged(self.cosine, self.cosine + width * (self.evidence - self.cosine))
 
     def refused(self, threshold: float, floor: float) -> float:
         """The share that gate or floor refuses."""
