@@ -140,9 +140,8 @@ MINE = frozenset({"team:core", "team:ops"})
 async def made(given: dict[str, Any]) -> World:
     """A world whose document holds the passage's word, and whose parts are the given ones."""
     world = World(given.get("store") or MemoryStore(), chat=given.get("chat") or ScriptedChatModel())
-    passage = chunk(
-        "core/budget.py", f"budget retry {PASSAGE}", header=f"budget {PASSAGE}", corpus="shop", readers=MINE
-    )
+    text = f"budget retry {PASSAGE}"
+    passage = chunk("core/passage.py", text, header=text, corpus="shop", readers=MINE)
     await world.index([passage], headers=False)
     await world.fill(DOCUMENTS[:5])
     if "embedder" in given:
