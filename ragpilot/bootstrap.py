@@ -26,6 +26,7 @@ from ragpilot.rag_sources import load_sources
 from ragpilot.retrieval import Retriever
 from ragpilot.searching import SearchService
 from ragpilot.status import StatusService
+from ragpilot.types import Finding
 
 if TYPE_CHECKING:
     from ragpilot.adapters.ollama_chat import OllamaChat
@@ -84,17 +85,14 @@ async def build(
         ConfigError: A kind lacks a setting that it needs.
         EmbedderUnavailableError: The embedder's service is away and was never reached before.
     """
-    settings = environment.settings
     async with AsyncExitStack() as opened:
         if store is None:
-            store = _registered(STORES, "store.kind", settings.store.kind)(environment)
+            store = store_of(environment)
         opened.push_async_callback(store.aclose)
         if embedder is None:
             embedder = await embedder_of(environment)
         opened.push_async_callback(embedder.aclose)
-        made = (
-            ChosenChat(chat) if chat else await _registered(CHAT_MODELS, "chat.kind", settings.chat.kind)(settings.chat)
-        )
+        made = ChosenChat(chat) if chat else await chat_of(environment)
         opened.push_async_callback(made.chat.aclose)
         yield _put_together(environment, store, embedder, wrap_chat(made.chat), made.reason, counter)
 
@@ -145,6 +143,11 @@ def _put_together(
 
 
 # --- stores -----------------------------------------------------------------------------------------
+
+
+def store_of(environment: Environment) -> ChunkStore:
+    """The configured store, not connected yet; who asks closes it. Raises as ``build`` does."""
+    return _registered(STORES, "store.kind", environment.settings.store.kind)(environment)
 
 
 def _embedded_store(environment: Environment) -> ChunkStore:
@@ -264,6 +267,12 @@ EMBEDDERS: dict[str, Callable[[Environment], Awaitable[Embedder]]] = {
 # --- chat models ------------------------------------------------------------------------------------
 
 
+async def chat_of(environment: Environment) -> ChosenChat:
+    """The configured chat model, and why it is this one; who asks closes it. Raises as ``build`` does."""
+    chat = environment.settings.chat
+    return await _registered(CHAT_MODELS, "chat.kind", chat.kind)(chat)
+
+
 async def _extractive(_: ChatSettings) -> ChosenChat:
     return ChosenChat(ExtractiveModel())
 
@@ -336,6 +345,25 @@ def _limits(chat: ChatSettings) -> StreamLimits:
     from ragpilot.adapters.streaming import StreamLimits
 
     return StreamLimits(first_token=chat.first_token_seconds, idle=chat.idle_seconds, total=chat.total_seconds)
+
+
+# --- what there is to use ---------------------------------------------------------------------------
+
+
+async def survey_services(environment: Environment) -> list[Finding]:
+    """Which services answer at the configured addresses, or else where such services usually are on this machine."""
+    from ragpilot.adapters.survey import Addresses, survey
+
+    chat, store = environment.settings.chat, environment.settings.store
+    compatible = chat.url if chat.kind == "openai" else None
+    addresses = Addresses(
+        ollama=(chat.url if chat.kind in {"auto", "ollama"} else None) or os.environ.get("OLLAMA_HOST"),
+        compatible=compatible,
+        compatible_key=os.environ.get(chat.api_key_env or "") if compatible else None,
+        qdrant=store.url,
+        qdrant_key=os.environ.get(store.api_key_env or ""),
+    )
+    return await survey(addresses, chat_is_open=chat.kind == "auto" and chat.model is None)
 
 
 # --- helpers ----------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from ragpilot import cli_output as out
 from ragpilot.adhoc import environment_of, known
 from ragpilot.cli_actor import actor
 from ragpilot.cli_calibrate import calibrate
+from ragpilot.cli_doctor import doctor
 from ragpilot.cli_embed_bench import embed_bench
 from ragpilot.cli_grants import grants
 from ragpilot.cli_mcp import mcp
@@ -251,6 +252,7 @@ def trust(start: Start) -> int:
 
 
 cli.add_command(calibrate)
+cli.add_command(doctor)
 cli.add_command(embed_bench)
 cli.add_command(mcp)
 cli.add_command(actor)

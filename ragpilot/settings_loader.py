@@ -102,6 +102,12 @@ def load(*, config: str | None, directory: Path | None, environ: Mapping[str, st
     )
 
 
+def own_file(*, config: str | None, environ: Mapping[str, str]) -> Path:
+    """Where the user's own configuration is, or would be. Raises ConfigError where this user has no home folder."""
+    named = config if config is not None else environ.get("RAGPILOT_CONFIG")
+    return Path(named).absolute() if named else _platform_folder("config", environ) / FILE_NAME
+
+
 def find(folder: Path) -> Found | None:
     """The ``config.toml`` of a working folder if it is RagPilot's; anybody else's is passed over in silence.
 

@@ -21,12 +21,17 @@ from ragpilot.ingest.run import IngestRun, Options
 from ragpilot.ingest.sources import SourceFiles
 from ragpilot.lexical import document_vector
 from ragpilot.ports import ChunkStore, Embedder
-from ragpilot.types import Actor, IndexIdentity, IngestProgress, IngestReport, IngestScope
+from ragpilot.types import Actor, EmbedderIdentity, IndexIdentity, IngestProgress, IngestReport, IngestScope
 
 IngestEvent = IngestProgress | IngestReport
 
 STOP_SECONDS = 10.0
 """How long a run that is closed may take to its next safe point; then it is cut off, which loses no document."""
+
+
+def index_identity(embedder: EmbedderIdentity, settings: IngestSettings) -> IndexIdentity:
+    """What a collection is built with, and must have been built with to be used."""
+    return IndexIdentity(embedder, f"{CHUNKER_VERSION};max_chars={settings.max_chunk_chars}")
 
 
 class IngestService:
@@ -56,7 +61,7 @@ class IngestService:
             lexical_vector: Makes a chunk's lexical vector.
             embed_seconds: How long one call of the embedder may take.
         """
-        self.identity = IndexIdentity(embedder.identity, f"{CHUNKER_VERSION};max_chars={settings.max_chunk_chars}")
+        self.identity = index_identity(embedder.identity, settings)
         """What every collection is built with."""
         self._parts = Parts(store, embedder, settings, state, chunk_text, lexical_vector, self.identity, embed_seconds)
         self._sources = SourceFiles(corpora, settings)
