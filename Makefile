@@ -5,7 +5,7 @@ Q ?=
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 
-.PHONY: run ask test check bench fmt lock clean
+.PHONY: run ask test check soak bench fmt lock clean
 
 run: $(VENV)/.main  ## ask about this repository in the terminal (ROOT=… : about another)
 	@$(BIN)/ragpilot --directory "$(ROOT)"
@@ -23,6 +23,9 @@ check: $(VENV)/.dev  ## format, lint, types, import contracts, tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(MAKE) test
+
+soak: $(VENV)/.dev  ## fifty kills at random moments of runs; minutes
+	$(BIN)/pytest -m soak tests/soak
 
 bench: $(VENV)/.dev  ## figures, printed as tables
 	$(BIN)/python -m benchmarks
