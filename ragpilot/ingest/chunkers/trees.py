@@ -19,6 +19,10 @@ import yaml
 _JSON_TOKEN = re.compile(r'[ \t\r\n]*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<mark>[{}\[\]:,])|(?P<word>[^\s{}\[\]:,"]+))')
 
 
+_NO_BREAKS = str.maketrans(dict.fromkeys("\r\x85\u2028\u2029", " "))
+"""YAML breaks lines at these too; nobody who counts lines does."""
+
+
 class TreeError(Exception):
     """The text is neither well-formed JSON nor YAML. The message is for a run's report."""
 
@@ -151,7 +155,7 @@ def read_yaml(text: str) -> Value:
     builder = _Builder()
     anchors: dict[str, Value] = {}
     try:
-        for event in yaml.parse(text, Loader=_loader()):
+        for event in yaml.parse(text.replace("\r\n", "\n").translate(_NO_BREAKS), Loader=_loader()):
             if isinstance(event, yaml.DocumentEndEvent):
                 break
             _add_event(event, builder, anchors)

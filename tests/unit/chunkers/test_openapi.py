@@ -257,3 +257,9 @@ def test_schemas_that_refer_to_each_other_in_a_great_circle_end() -> None:
 
     assert len([span for span in spans if (span.symbol or "").startswith("GET /p")]) == 60
     assert time.perf_counter() - started < 2
+
+
+def test_only_line_feeds_count_as_lines() -> None:
+    text = "openapi: 3.0.0\r\ninfo: {title: 'a\u2028b\x85c'}\npaths:\n  /x:\n    get: {summary: 'd\re'}\n"
+
+    assert operation(spans_of(text), "GET /x").start_line == 4
