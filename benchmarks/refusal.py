@@ -1,4 +1,4 @@
-"""Whether the bound holds as a corpus grows: questions that no codebase answers, at 1,000, 10,000 and 100,000 chunks."""
+"""Whether the bound holds as a corpus grows: questions that no code answers, at 1,000, 10,000 and 100,000 chunks."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _chunks(count: int) -> list[Chunk]:
                     mtime_ns=0,
                     size=len(text),
                     indexed_at=0,
-                )  # fmt: skip
+                )
             )
             if len(found) == count:
                 return found
