@@ -45,6 +45,8 @@ class Value:
         """The value of a key, also one that a YAML merge brings in; None when this is no map or lacks it."""
         if (value := self.entries.get(key)) is not None:
             return value
+        if "<<" not in self.entries:
+            return None
         return next((found for source in self.merged() if (found := source.entries.get(key)) is not None), None)
 
     def merged(self) -> list[Value]:

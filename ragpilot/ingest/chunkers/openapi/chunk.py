@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ragpilot.ingest.chunkers.config import chunk_config
 from ragpilot.ingest.chunkers.labels import header, numbered
 from ragpilot.ingest.chunkers.lines import Cut, Lines, cut, cut_row, paragraph_cost
-from ragpilot.ingest.chunkers.openapi.operations import Operation, operations, parameter_names, render
+from ragpilot.ingest.chunkers.openapi.operations import Operation, operations, parameter_names, render, writers
 from ragpilot.ingest.chunkers.openapi.schemas import SchemaWriter
 from ragpilot.ingest.chunkers.parts import Part, chunk_parts, fill
 from ragpilot.ingest.chunkers.spans import Span
@@ -34,7 +34,8 @@ def chunk_api_spec(path: str, text: str, lines: Lines, max_chars: int) -> tuple[
     if root.kind != "map" or not (root.get("openapi") or root.get("swagger")):
         return chunk_config(path, lines, max_chars), ["no OpenAPI or Swagger document; cut as configuration"]
     found = _with_remnants(lines, root, list(operations(root)))
-    spans = [span for operation in found for span in _operation_spans(path, root, operation, max_chars)]
+    schemas = writers(root)
+    spans = [span for operation in found for span in _operation_spans(path, root, operation, schemas, max_chars)]
     spans += _rest(path, lines, root, found, max_chars)
     spans.sort(key=lambda span: (span.start_line, span.end_line))
     return spans, []
@@ -53,8 +54,10 @@ def _with_remnants(lines: Lines, root: Value, found: list[Operation]) -> list[Op
     return widened
 
 
-def _operation_spans(path: str, root: Value, operation: Operation, max_chars: int) -> list[Span]:
-    rendering = _wrapped(render(root, operation, max_chars))
+def _operation_spans(
+    path: str, root: Value, operation: Operation, schemas: Sequence[SchemaWriter], max_chars: int
+) -> list[Span]:
+    rendering = _wrapped(render(root, operation, schemas, max_chars))
     pieces = list(cut(rendering, 0, len(rendering) - 1, max_chars, indent_cost(rendering)))
     cuts = [Cut(operation.start, operation.end, piece.text) for piece in pieces]
     value = operation.value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ragpilot.ingest.chunkers.openapi.references import reference, resolve, short_name
@@ -11,7 +11,7 @@ from ragpilot.ingest.chunkers.trees import Value
 
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 _LONGEST_SYMBOL = 240
-_DEPTHS = (4, 3, 2, 1, 0)
+_DEPTHS = (4, 2, 1, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +61,16 @@ def _place(path_row: int, given: Value, item: Value, method: str) -> tuple[int, 
     return start, max(item.entries[method].end, row)
 
 
-def render(root: Value, operation: Operation, max_chars: int) -> str:
+def writers(root: Value) -> list[SchemaWriter]:
+    """Writers of a document's schemas, the most thorough first."""
+    return [SchemaWriter(root, depth) for depth in _DEPTHS]
+
+
+def render(root: Value, operation: Operation, schemas: Sequence[SchemaWriter], max_chars: int) -> str:
     """The operation as text: all that it says itself, and of what it refers to as much as suits ``max_chars``."""
     text = ""
-    for depth in _DEPTHS:
-        text = "\n".join(_lines(root, operation, SchemaWriter(root, depth)))
+    for writer in schemas:
+        text = "\n".join(_lines(root, operation, writer))
         if len(text) <= max_chars:
             break
     return text

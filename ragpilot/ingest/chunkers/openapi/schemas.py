@@ -5,7 +5,7 @@ from __future__ import annotations
 from ragpilot.ingest.chunkers.openapi.references import reference, resolve, short_name
 from ragpilot.ingest.chunkers.trees import Value
 
-_MOST_VALUES = 400
+_MOST_VALUES = 150
 """Values that one schema may take to write out; what lies beyond is left to the schema's own chunk."""
 _MOST_CHOICES = 12
 _COMPOSED = {"allOf": " and ", "oneOf": " or ", "anyOf": " or "}
@@ -19,11 +19,20 @@ class SchemaWriter:
         self._root = root
         self._depth = depth
         self._left = _MOST_VALUES
+        self._written: dict[str, str] = {}
 
     def write(self, schema: Value | None) -> str:
         """A schema on one line, ``Order {id: string (uuid), lines: [Line {...}]}``; empty for None."""
-        self._left = _MOST_VALUES
-        return self._write(schema, ()) if schema is not None else ""
+        if schema is None:
+            return ""
+        target = reference(schema)
+        if target not in self._written:
+            self._left = _MOST_VALUES
+            text = self._write(schema, ())
+            if not target:
+                return text
+            self._written[target] = text
+        return self._written[target]
 
     def _write(self, schema: Value, trail: tuple[str, ...]) -> str:
         """The recursion is as deep as ``trail`` is long, which ``depth`` bounds."""
