@@ -164,7 +164,7 @@ class Retriever:
         bare = bare[:HEADERS_AT_ONCE]
         if not bare:
             return candidates
-        vectors = await self._headers.of([candidate.chunk.header for candidate in bare])
+        vectors = await self._headers.of(actor, [candidate.chunk.header for candidate in bare])
         scores = {
             candidate.chunk.id: float(np.dot(vector, query.vector))
             for candidate, vector in zip(bare, vectors, strict=True)

@@ -198,12 +198,12 @@ def run(machine: type[Scoped], **given: Any) -> None:
     run_state_machine_as_test(machine, settings=chosen)
 
 
-@pytest.mark.parametrize("machine", [Scoped, ScopedInMemory], ids=["edge", "memory"])
-def test_unreadable_documents_have_no_influence(machine: type[Scoped]) -> None:
+@pytest.mark.parametrize(("machine", "examples"), [(Scoped, 11), (ScopedInMemory, 40)], ids=["edge", "memory"])
+def test_unreadable_documents_have_no_influence(machine: type[Scoped], examples: int) -> None:
     machine.steps = machine.questions = 0
-    run(machine, max_examples=14, stateful_step_count=25, derandomize=True)
+    run(machine, max_examples=examples, stateful_step_count=30, derandomize=True)
     assert machine.steps > 200
-    assert machine.questions > 25
+    assert machine.questions > 15
 
 
 @pytest.mark.soak

@@ -20,7 +20,7 @@ from tests.builders import chunk, request
 from tests.contract.folders import quick_folder
 from tests.fakes import FakeEmbedder, FakeTokenCounter, MemoryStore
 from tests.security.doors import DOCUMENTS, HOLDS, MAY, EchoModel, World, readable, settings
-from tests.security.worlds import NOBODY, Index, gated_embedder, inline_edge, whole
+from tests.security.worlds import ANN, BOB, NOBODY, Held, Index, gated_embedder, inline_edge, whole
 
 QUESTIONS = (
     "where is the budget of a retry?",
@@ -86,6 +86,29 @@ async def test_a_question_causes_the_same_work_whatever_else_is_indexed(kind: st
     beside = await work(actor, DOCUMENTS, question)
     assert alone == beside
     assert len(alone[2]) == (question != "hello")
+
+
+@pytest.mark.asyncio
+async def test_what_one_actor_was_shown_is_not_there_sooner_for_another() -> None:
+    """The same words, in a document of ann's and in one of bob's, whose header vectors are not in yet."""
+
+    async def embedded_for_bob(*, ann_first: bool) -> tuple[list[str], list[str]]:
+        embedder = WatchedEmbedder()
+        index = Index(MemoryStore(), embedder)
+        await index.open()
+        for name in ("ann", "bob"):
+            item = chunk(f"{name}.py", "retry", header="budget retry", readers=frozenset({f"user:{name}"}))
+            await index.put(Held([item]))
+        retriever = index.retriever()
+        if ann_first:
+            await retriever.search(ANN, "budget retry", corpus=index.corpus)
+        before = len(embedder.embedded)
+        for _ in range(2):
+            await retriever.search(BOB, "budget retry", corpus=index.corpus)
+        return embedder.embedded[:before], embedder.embedded[before:]
+
+    assert await embedded_for_bob(ann_first=False) == ([], ["budget retry"])
+    assert await embedded_for_bob(ann_first=True) == (["budget retry"], ["budget retry"])
 
 
 async def quickest(index: Index, actor: Actor, question: str) -> float:
