@@ -35,6 +35,10 @@ from ragpilot.types import (
 )
 
 
+EVERYONE = frozenset({"team:everyone"})
+"""Whom a further source that knows no actors is for; held, like any principal, only by those who list it."""
+
+
 class TokenCounter(Protocol):
     """Counts and cuts by one tokenizer. Never raises on special tokens: in a document they are plain text."""
 
@@ -239,9 +243,10 @@ class RagSource:
 
     async def search(self, request: RagRequest) -> list[RagResult]:
         """Passages for a request, best first, only such as ``request.actor`` may read."""
+        if not request.actor.principals & EVERYONE:
+            return []
         return await self.search_text(request.query, request.max_results)
 
     async def search_text(self, query: str, max_results: int) -> list[RagResult]:
-        """Passages for a query, for sources that everyone may read."""
-        everyone = Actor("everyone", frozenset({"team:everyone"}))
-        return await self.search(RagRequest(query, everyone, max_results))
+        """Passages for a query, of a source whose every passage ``team:everyone`` may read."""
+        return await self.search(RagRequest(query, Actor("everyone", EVERYONE), max_results))
