@@ -34,7 +34,6 @@ from ragpilot.types import (
     VectorName,
 )
 
-
 EVERYONE = frozenset({"team:everyone"})
 """Whom a further source that knows no actors is for; held, like any principal, only by those who list it."""
 
