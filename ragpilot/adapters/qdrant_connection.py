@@ -139,22 +139,16 @@ class QdrantConnection:
                 given["grpc_options"] = {"grpc.enable_http_proxy": 0}
         if self._api_key and self.url.startswith("http://") and not local:
             logger.warning("the key for Qdrant goes to %s unencrypted; use https", self.url)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # about the key, which was said above
-                return AsyncQdrantClient(
-                    url=self.url,
-                    port=None if re.match(r"https?://[^/]*:\d+", self.url) else 6333,
-                    api_key=self._api_key,
-                    timeout=max(1, int(self._seconds)),
-                    check_compatibility=False,  # it would block, and only warn
-                    **given,
-                )
-        except ImportError as error:  # httpx without socksio, and a SOCKS proxy in the environment
-            raise StoreUnavailableError(
-                f"The environment names a SOCKS proxy for {self.url}, and the package socksio is not installed.",
-                hint="Install socksio, or name the host in NO_PROXY.",
-            ) from error
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # about the key, which was said above
+            return AsyncQdrantClient(
+                url=self.url,
+                port=None if re.match(r"https?://[^/]*:\d+", self.url) else 6333,
+                api_key=self._api_key,
+                timeout=max(1, int(self._seconds)),
+                check_compatibility=False,  # it would block, and only warn
+                **given,
+            )
 
     def _accepted(self, version: str) -> str:
         """``version``, if this adapter can work with it."""

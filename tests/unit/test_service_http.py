@@ -1,12 +1,14 @@
 from __future__ import annotations
 
-import importlib.util
+import asyncio
 
 import httpx
 import pytest
 
-from ragpilot.adapters.http import Reply, Service, is_loopback_url, new_client, plain
+from ragpilot.adapters.http import Reply, Service, fetch, is_loopback_url, new_client, plain
 from ragpilot.errors import ChatModelError, ChatModelUnavailableError, EmbedderError
+from tests.protocol.http_server import ProtocolServer, Request
+from tests.protocol.http_server import Reply as ServerReply
 
 CHAT = Service("Ollama", "http://models.example:11434", "chat")
 EMBEDDER = Service("Ollama", "http://models.example:11434", "embedder")
@@ -50,12 +52,33 @@ def test_loopback_is_known_by_its_address(url: str, loopback: bool) -> None:
 
 
 @pytest.mark.asyncio
-@pytest.mark.skipif(importlib.util.find_spec("socksio") is not None, reason="socksio is installed")
-async def test_a_socks_proxy_without_its_package_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:9")
-    with pytest.raises(ChatModelUnavailableError, match="socksio"):
-        new_client(CHAT)
-    await new_client(Service("Ollama", "http://localhost:1", "chat")).aclose()
+async def test_a_socks_proxy_is_used_for_others_and_never_for_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bytes] = []
+
+    async def socks(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(3)
+        writer.write(b"\x05\x00")
+        _, _, _, _, length = await reader.readexactly(5)
+        asked.append(await reader.readexactly(length + 2))
+        writer.write(b"\x05\x00\x00\x01" + bytes(6))
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+        writer.close()
+
+    async with asyncio.timeout(10), await asyncio.start_server(socks, "127.0.0.1", 0) as proxy:
+        monkeypatch.setenv("ALL_PROXY", f"socks5://127.0.0.1:{proxy.sockets[0].getsockname()[1]}")
+        async with new_client(CHAT) as client:
+            assert (await fetch(CHAT, client, "GET", "/", seconds=5)).body == {}
+        assert asked == [b"models.example" + (11434).to_bytes(2, "big")]
+        async with ProtocolServer(nothing) as server:
+            local = Service("Ollama", server.url, "chat")
+            async with new_client(local) as client:
+                assert (await fetch(local, client, "GET", "/", seconds=5)).status == 204
+    assert len(asked) == 1
+
+
+async def nothing(_: Request, reply: ServerReply) -> None:
+    await reply.whole(204, b"", "text/plain")
 
 
 def test_a_proxy_that_is_no_address_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
