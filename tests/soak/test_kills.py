@@ -235,8 +235,9 @@ def change(root: Path, dice: random.Random) -> None:
             write(new_name(root, dice), file.read_text())
         case "folder":
             target = root / f"moved{dice.randint(0, 3)}"
-            shutil.rmtree(target, ignore_errors=True)
-            file.parent.rename(target)
+            if target != file.parent:
+                shutil.rmtree(target, ignore_errors=True)
+                file.parent.rename(target)
         case "new":
             write(new_name(root, dice), text_of(dice))
         case "empty":
