@@ -17,7 +17,7 @@ from ragpilot.adapters.extractive import ExtractiveModel
 from ragpilot.adapters.tokens import TiktokenCounter
 from ragpilot.answering import AskService
 from ragpilot.calibrations import recall as recall_calibration
-from ragpilot.config import ChatSettings, Environment, Settings
+from ragpilot.config import ChatSettings, EmbedderSettings, Environment, Settings
 from ragpilot.errors import ChatModelError, ConfigError
 from ragpilot.freshness import Freshness
 from ragpilot.ingest.pipeline import IngestService
@@ -114,7 +114,7 @@ def _put_together(
         settings.retrieval,
         identity=ingestion.identity,
         sources=load_sources(settings.sources),
-        calibration=None if embedder.gate else recall_calibration(calibration_home(environment), embedder.identity),
+        calibration=None if embedder.gate else recall_calibration(environment.shared, embedder.identity),
     )
     freshness = Freshness(ingestion.locate)
     return Application(
@@ -191,9 +191,15 @@ async def embedder_of(environment: Environment) -> Embedder:
     return await _registered(EMBEDDERS, "embedder.kind", kind)(environment)
 
 
-def calibration_home(environment: Environment) -> Path:
-    """Where calibrations of embedders that bring none of their own are kept."""
-    return environment.home or environment.state.parent
+DEFAULT_MODELS = {"ollama": "nomic-embed-text"}
+"""Embedding models of kinds that serve many, where none is configured."""
+
+
+def usual_embedders(configured: EmbedderSettings) -> list[EmbedderSettings]:
+    """What is worth comparing: the embedded one, the configured one, and two that an Ollama may have."""
+    at = configured.url if configured.kind == "ollama" else None
+    names = (DEFAULT_MODELS["ollama"], "embeddinggemma")
+    return [EmbedderSettings(), configured, *(EmbedderSettings(kind="ollama", model=name, url=at) for name in names)]
 
 
 async def _minilm(_: Environment) -> Embedder:
@@ -218,7 +224,7 @@ async def _ollama_embedder(environment: Environment) -> Embedder:
     from ragpilot.adapters.remembered import prepare_remembered, recall
 
     chosen = environment.settings.embedder
-    model = chosen.model or "nomic-embed-text"
+    model = chosen.model or DEFAULT_MODELS["ollama"]
     file, source = environment.state / "embedder.json", f"ollama {chosen.url} {model}"
     key = _secret("embedder.api_key_env", chosen.api_key_env)
     url = chosen.url or os.environ.get("OLLAMA_HOST")

@@ -33,7 +33,7 @@ def calibrate(start: Start, *, as_json: bool) -> int:
 
 async def run_calibrate(environment: Environment, *, as_json: bool, embedder: Embedder | None = None) -> int:
     """Measure, keep and print. Raises EmbedderError and StateError."""
-    from ragpilot.bootstrap import calibration_home, embedder_of
+    from ragpilot.bootstrap import embedder_of
     from ragpilot.calibrations import keep
     from ragpilot.evaluation.calibration import calibrate as fit
     from ragpilot.evaluation.calibration_data import load_material
@@ -45,7 +45,7 @@ async def run_calibrate(environment: Environment, *, as_json: bool, embedder: Em
         out.note(f"Embedding {count} texts and questions with {measured.identity.name} …")
         found = await fit(measured, material, now=datetime.now(UTC))
         own = measured.gate
-    file = None if own else keep(calibration_home(environment), found)
+    file = None if own else keep(environment.shared, found)
     if as_json:
         out.as_json({**to_wire(found), "kept": None if file is None else str(file)})
         return 0

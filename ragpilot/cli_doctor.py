@@ -97,7 +97,7 @@ async def _server(environment: Environment, address: str) -> list[Finding]:
 
 async def _parts(environment: Environment) -> list[Finding]:
     """What the parts say when they are opened here, each on its own, so that one that fails hides no other."""
-    from ragpilot.bootstrap import calibration_home, chat_of, embedder_of, store_of
+    from ragpilot.bootstrap import chat_of, embedder_of, store_of
     from ragpilot.calibrations import recall
     from ragpilot.doctor import examine_parts, from_error, from_health
     from ragpilot.errors import RagPilotError
@@ -142,9 +142,7 @@ async def _parts(environment: Environment) -> list[Finding]:
             findings.append(Finding("model", "note", made.reason))
         if embedder is not None and embedder.gate is None:
             name = embedder.identity.name
-            findings += (
-                [] if recall(calibration_home(environment), embedder.identity) else _uncalibrated(environment, name)
-            )
+            findings += [] if recall(environment.shared, embedder.identity) else _uncalibrated(environment, name)
     return findings
 
 

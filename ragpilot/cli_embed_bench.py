@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import click
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ragpilot.cli import Start
     from ragpilot.evaluation.embedding_bench import Figures, Text
 
-OLLAMA_MODELS: Final = ("nomic-embed-text", "embeddinggemma")
 SECONDS: Final = 600.0
 """The longest that one embedder is measured; a model on a slow machine is given up."""
 
@@ -51,11 +50,11 @@ class Row:
 @click.option("--data", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path),
               help='JSON Lines of {"group", "text"}; default: 80 texts about software.')  # fmt: skip
 @click.option("--with", "others", metavar="KIND[:MODEL][@URL]", multiple=True,
-              help="One more embedder, such as openai:bge-m3@http://localhost:8080; can be repeated.")  # fmt: skip
+              help="One more embedder: its kind, model and url as in config.toml; can be repeated.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="The same as one JSON object.")
 @click.pass_obj
 def embed_bench(start: Start, data: Path | None, others: tuple[str, ...], *, as_json: bool) -> int:
-    """Compare embedders: the embedded one, the configured one, Ollama's where it runs, and those named by --with.
+    """Compare embedders: the embedded one, the configured one, a local server's, and those named by --with.
 
     Every text is asked as a question for the others. within and between are the mean cosines of texts of one group
     and of different ones; top-1 and top-3, how often a text of its group is nearest, or among the nearest three.
@@ -83,12 +82,11 @@ async def run_embed_bench(
 
 
 def candidates_of(environment: Environment, others: Sequence[EmbedderSettings]) -> list[EmbedderSettings]:
-    """The embedders to compare, each once: the embedded, the configured, Ollama's two, the others."""
-    configured = environment.settings.embedder
-    at = configured.url if configured.kind == "ollama" else None
-    ollama = [EmbedderSettings(kind="ollama", model=model, url=at) for model in OLLAMA_MODELS]
-    named = {label_of(chosen): chosen for chosen in (EmbedderSettings(), configured, *ollama, *others)}
-    return list(named.values())
+    """The embedders to compare, each once: the embedded, the configured, a local model server's, the others."""
+    from ragpilot.bootstrap import usual_embedders
+
+    usual = usual_embedders(environment.settings.embedder)
+    return list({label_of(chosen): chosen for chosen in (*usual, *others)}.values())
 
 
 def parse(text: str) -> EmbedderSettings:
@@ -99,13 +97,16 @@ def parse(text: str) -> EmbedderSettings:
             raise ValueError
         return EmbedderSettings.model_validate(match.groupdict())
     except ValueError:
-        hint = "KIND is minilm, fastembed, ollama or openai; then :MODEL and @URL, as in ollama:all-minilm."
+        kinds = ", ".join(get_args(EmbedderSettings.model_fields["kind"].annotation))
+        hint = f"KIND is one of {kinds}; :MODEL and @URL may follow."
         raise InvalidRequestError(f"--with {text!r} names no embedder.", field="with", hint=hint) from None
 
 
 def label_of(chosen: EmbedderSettings) -> str:
     """An embedder in few words."""
-    model = chosen.model or ("nomic-embed-text" if chosen.kind == "ollama" else None)
+    from ragpilot.bootstrap import DEFAULT_MODELS
+
+    model = chosen.model or DEFAULT_MODELS.get(chosen.kind)
     return " ".join(filter(None, (chosen.kind, model, chosen.url and f"at {chosen.url}")))
 
 

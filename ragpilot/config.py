@@ -142,14 +142,14 @@ class StoreSettings(Section):
     on_disk: bool = False
     quantization: Literal["none", "scalar"] = "none"
     grpc_port: Annotated[int, Field(ge=1, le=65535)] | None = None
-    """Use gRPC at this port of the Qdrant server; unset: REST."""
+    """Use gRPC at this port of the store's server; unset: REST."""
     collection_prefix: Annotated[
         str,
         Field(pattern=r"^[A-Za-z0-9._-]{1,64}$", **_words("at most 64 letters, digits, '.', '_' and '-'")),
     ] = "ragpilot_"
     """Before the corpus in a collection's name: RagPilots that share a server and not their corpora differ in it."""
     timeout_seconds: Annotated[float, Field(gt=0)] = 60.0
-    """The longest wait for one call to the Qdrant server."""
+    """The longest wait for one call to the store's server."""
 
 
 class EmbedderSettings(Section):
@@ -158,27 +158,31 @@ class EmbedderSettings(Section):
     kind: Literal["minilm", "fastembed", "ollama", "openai"] = "minilm"
     model: Text | None = None
     path: FolderPath | None = None
-    """Folder of a fastembed model's files; unset: it is downloaded once into the state folder."""
+    """Folder of the model's files; unset: they are downloaded once into the state folder."""
     url: Url | None = None
     api_key_env: VariableName | None = None
     keep_alive: Text = "30m"
-    """How long Ollama keeps the model loaded."""
+    """How long the model's server keeps it loaded."""
     timeout_seconds: Annotated[float, Field(gt=0)] = 300.0
     """The longest wait for one batch, loading the model included."""
+
+
+KINDS_OF_A_FILE = frozenset({"llamacpp"})
+"""Kinds of chat whose ``model`` is the path of a file."""
 
 
 class ChatSettings(Section):
     """``[chat]``."""
 
     kind: Literal["auto", "extractive", "ollama", "openai", "llamacpp"] = "auto"
-    """``auto``: Ollama if it runs and has the model, else ``extractive``."""
+    """``auto``: the model server of this machine if it runs and has the model, else ``extractive``."""
     model: Text | None = None
     url: Url | None = None
     api_key_env: VariableName | None = None
     context_window: Annotated[int, Field(ge=1024)] = 8192
     """Tokens that prompt and answer may take together."""
     keep_alive: Text = "30m"
-    """How long Ollama keeps the model loaded after an answer."""
+    """How long the model's server keeps it loaded after an answer."""
     temperature: Annotated[float, Field(ge=0.0, le=2.0)] | None = None
     """Unset: the question's plan decides."""
     max_answer_tokens: Annotated[int, Field(ge=16)] = 1024
@@ -317,6 +321,11 @@ class Environment(BaseModel):
     """Dotted key -> file or variable that set it; what is not here is a default."""
     notes: list[str] = []
     """What the user should know of how the settings came about."""
+
+    @property
+    def shared(self) -> Path:
+        """The folder of what all of this user's configurations share."""
+        return self.home or self.state.parent
 
 
 def defaults() -> dict[str, Any]:

@@ -142,7 +142,7 @@ def _unknown(key: KeyPath, data: Mapping[str, Any]) -> str:
 
 
 def _sections_of_kind(word: str) -> list[str]:
-    """Sections that have ``word`` as a kind: who writes ``[ollama]`` looks for ``[chat] kind = "ollama"``."""
+    """Sections that have ``word`` as a kind: who writes ``[auto]`` looks for ``[chat] kind = "auto"``."""
     found = []
     for name, keys in sections().items():
         schema = key_schema((name, "kind")) if "kind" in keys else None

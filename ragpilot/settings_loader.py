@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from ragpilot import trust
 from ragpilot.adhoc import remembered
-from ragpilot.config import SCHEMA, Environment, Settings, contradictions
+from ragpilot.config import KINDS_OF_A_FILE, SCHEMA, Environment, Settings, contradictions
 from ragpilot.config_file import ConfigFile, KeyPath, parse, read, read_bytes
 from ragpilot.config_variables import read_variables
 from ragpilot.config_words import dotted, problems
@@ -254,7 +254,7 @@ def _absolute(data: dict[str, Any], base: Path, home_folder: str | None = None) 
     for name in ("store", "embedder"):
         if (table := data.get(name)) and table.get("path") is not None:
             result[name] = {**table, "path": absolute(table["path"])}
-    if (chat := data.get("chat")) and chat.get("kind") == "llamacpp" and chat.get("model"):
+    if (chat := data.get("chat")) and chat.get("kind") in KINDS_OF_A_FILE and chat.get("model"):
         result["chat"] = {**chat, "model": absolute(chat["model"])}
     return result
 

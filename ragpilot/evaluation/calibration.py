@@ -18,7 +18,7 @@ lies near 0.1, for others over 0.5, so no fixed bound fits two models. Both side
     others reach, and never over the latter: it refuses single hits that are plainly foreign, and leaves the question
     to the gate.
 
-On all-MiniLM-L6-v2 this gives a floor of 0.36 and a gate of 0.50 at 2,000 chunks, 0.06 a decade; on thirteen
+For the embedded model this gives a floor of 0.36 and a gate of 0.50 at 2,000 chunks, 0.06 a decade; on thirteen
 public repositories 0.35, 0.51 and 0.06 were found for it.
 """
 
