@@ -124,6 +124,8 @@ class Child:
             for _ in self.facts():
                 if len(self.told) == after:
                     break
+            else:
+                return self.ended() != 0
         time.sleep(dice.choice((0.0, 0.0, dice.uniform(0, 0.03))))
         owner = self.told[-1]["owner"] if self.told else None
         how = dice.choices(("run", "both", "owner"), (6, 2, 2))[0]
@@ -261,9 +263,14 @@ async def soak(folder: Path, *, kills: int, files: int, seed: int) -> None:
     steps, done, before = 3 * files, 0, Held()
     while done < kills:
         child = Child(root, state)
-        done += child.killed(dice.randint(0, steps), dice)
+        killed = child.killed(dice.choice((dice.randint(0, steps),) * 4 + (ALL,)), dice)
         now = await look(state)
         check(before, child.told, now)
+        if not killed:
+            shown = {file.relative_to(root).as_posix() for file in files_of(root) if file.read_text().strip()}
+            assert {chunk.path for chunk in now.chunks.values()} == shown
+            assert now.chunks.keys() == now.headers == now.bodies
+        done += killed
         before = now
         changes = dice.randint(1, files // 6)
         for _ in range(changes):
