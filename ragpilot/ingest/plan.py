@@ -18,8 +18,10 @@ from ragpilot.types import LeftOut
 
 HEADERS_PER_SECOND, BODIES_PER_SECOND = 400.0, 60.0
 """What the embedded default reaches on two cores; a service may be faster or slower."""
-_CHUNK_BYTES = 2_500
-"""Text, payload and lexical vector of a chunk in the store, about."""
+_CHUNK_BYTES, _CACHED_BYTES = 2_500, 500
+"""What a chunk takes in the store beside its vectors (text, payload, lexical vector), and each vector in the cache."""
+_LOG_BYTES = 64_000_000
+"""The most that the store's log of writes takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class IngestPlan:
     seconds: float
     """Until every vector is in, about."""
     disk_bytes: int
-    """What the index would take, about."""
+    """What index and cache would take, about."""
     warnings: tuple[str, ...] = ()
 
 
@@ -84,6 +86,12 @@ def make_plan(parts: Parts, corpus: CorpusSettings, path: Path | None, *, allow_
         redacted=tuple(redacted),
         seconds_to_searchable=searchable,
         seconds=searchable + total / HEADERS_PER_SECOND + total / BODIES_PER_SECOND,
-        disk_bytes=total * (2 * 4 * parts.identity.embedder.dimensions + _CHUNK_BYTES),
+        disk_bytes=_disk_bytes(total, 4 * parts.identity.embedder.dimensions),
         warnings=(*grants.problems, *found.notes),
     )
+
+
+def _disk_bytes(chunks: int, vector: int) -> int:
+    """The store with its log, and the cache of vectors; a chunk has two vectors, each of ``vector`` bytes."""
+    stored = chunks * (2 * vector + _CHUNK_BYTES)
+    return stored + min(stored, _LOG_BYTES) + chunks * 2 * (vector + _CACHED_BYTES)
