@@ -29,9 +29,10 @@ from ragpilot.adapters.edge_collections import Collection, Collections
 from ragpilot.adapters.edge_filters import PointId, having_ids, readable_by
 from ragpilot.adapters.edge_shard import LEXICAL
 from ragpilot.adapters.index_identity import REBUILD
-from ragpilot.adapters.tied import WIDER, cut, shows_every_tie
+from ragpilot.adapters.tied import WIDER, added_up, cut, nearest, wordiest
 from ragpilot.errors import IndexMismatchError
 from ragpilot.types import Actor, FacetField, StoreQuery, VectorName
+from ragpilot.types import SparseVector as Terms
 
 Scores = dict[PointId, float]
 """By the ids as the engine gives them: making strings of all of them costs more than some searches."""
@@ -65,11 +66,14 @@ def search(collections: Collections, actor: Actor, query: StoreQuery) -> list[Sc
         )
     branches = _branches(actor, query)
     found = _best(collection, actor, branches)
-    ids: set[PointId] = set().union(*found.values())
+    header, body, wordy = (found.get(name, {}) for name in ("header", "body", LEXICAL))
+    ids: set[PointId] = {*header, *body, *wordy}
     if not ids:
         return []
+    lexical = _lexical_scores(collection, actor, query.lexical, ids)
+    kept = cut(((lexical.get(point_id, 0.0), point_id) for point_id in wordy), query.lexical_limit)
+    ids = {*header, *body, *kept}
     _complete(collection, actor, branches, found, ids)
-    header, body, lexical = (found.get(name, {}) for name in ("header", "body", LEXICAL))
     scored: list[ScoredRow] = []
     for record in _records(collection, actor, ids):
         point_id = record.id
@@ -100,7 +104,7 @@ def _lexical_params(actor: Actor) -> SearchParams:
 
 
 def _best(collection: Collection, actor: Actor, branches: dict[str, _Branch]) -> dict[str, Scores]:
-    """The scores of each branch's best, to its limit."""
+    """The scores of each branch's best, to its limit; of the lexical one all that may be among them."""
     readable = readable_by(actor)
     found: dict[str, Scores] = {name: {} for name in branches}
     sizes = {name: branch.limit + 1 for name, branch in branches.items() if branch.limit > 0}
@@ -109,11 +113,12 @@ def _best(collection: Collection, actor: Actor, branches: dict[str, _Branch]) ->
         answers = collection.shard.query_batch(QueryBatchRequest(requests))
         wider: dict[str, int] = {}
         for (name, size), points in zip(sizes.items(), answers, strict=True):
-            scored, limit = [(point.score, point.id) for point in points], branches[name].limit
-            if shows_every_tie(scored, limit, size):
-                found[name] = cut(scored, limit)
-            else:
+            scored, settle = [(point.score, point.id) for point in points], wordiest if name == LEXICAL else nearest
+            best = settle(scored, branches[name].limit, size)
+            if best is None:
                 wider[name] = size * WIDER
+            else:
+                found[name] = best
         sizes = wider
     return found
 
@@ -121,9 +126,13 @@ def _best(collection: Collection, actor: Actor, branches: dict[str, _Branch]) ->
 def _complete(
     collection: Collection, actor: Actor, branches: dict[str, _Branch], found: dict[str, Scores], ids: set[PointId]
 ) -> None:
-    """Score in each branch what only other branches found."""
+    """Score in each dense branch what only other branches found."""
     # A branch that came back short has shown all that it can score.
-    full = {name: ids - found[name].keys() for name, branch in branches.items() if len(found[name]) == branch.limit}
+    full = {
+        name: ids - found[name].keys()
+        for name, branch in branches.items()
+        if name != LEXICAL and len(found[name]) == branch.limit
+    }
     missing = {name: rest for name, rest in full.items() if rest}
     requests = [
         branches[name].request(readable_by(actor, having_ids(rest)), len(rest)) for name, rest in missing.items()
@@ -131,6 +140,22 @@ def _complete(
     answers = collection.shard.query_batch(QueryBatchRequest(requests)) if requests else []
     for name, points in zip(missing, answers, strict=True):
         found[name].update(_scores(points))
+
+
+def _lexical_scores(collection: Collection, actor: Actor, terms: Terms, ids: set[PointId]) -> Scores:
+    """The lexical scores of chunks, those left out that hold no term."""
+    where, params = readable_by(actor, having_ids(ids)), _lexical_params(actor)
+    requests = [
+        QueryRequest(
+            limit=len(ids),
+            query=Query.Nearest(SparseVector([term], [weight]), using=LEXICAL),
+            filter=where,
+            params=params,
+            with_payload=False,
+        )
+        for term, weight in zip(terms.indices, terms.values, strict=True)
+    ]
+    return added_up(map(_scores, collection.shard.query_batch(QueryBatchRequest(requests)) if requests else []))
 
 
 def _scores(points: Iterable[ScoredPoint]) -> Scores:

@@ -14,9 +14,9 @@ from ragpilot.adapters.index_identity import REBUILD
 from ragpilot.adapters.qdrant_collections import Known, QdrantCollections
 from ragpilot.adapters.qdrant_filters import having_ids, readable_by
 from ragpilot.adapters.qdrant_layout import LEXICAL
-from ragpilot.adapters.tied import WIDER, cut, shows_every_tie
+from ragpilot.adapters.tied import WIDER, added_up, cut, nearest, wordiest
 from ragpilot.errors import IndexMismatchError
-from ragpilot.types import Actor, FacetField, StoreQuery, VectorName
+from ragpilot.types import Actor, FacetField, SparseVector, StoreQuery, VectorName
 
 Scores = dict[str, float]
 ScoredRow = tuple[Row, float | None, float | None, float]
@@ -60,18 +60,23 @@ async def search(collections: QdrantCollections, actor: Actor, query: StoreQuery
         )
     branches = _branches(actor, query, collections.layout.search_params(known.points))
     found = await _best(collections, known, actor, branches)
-    ids = sorted(set().union(*found.values()))
+    header, body, wordy = (found.get(name, {}) for name in ("header", "body", LEXICAL))
+    near = {*header, *body}
+    ids = sorted({*near, *wordy})
     if not ids:
         return []
-    records, _ = await asyncio.gather(
-        _records(collections, known, actor, ids), _complete(collections, known, actor, branches, found, ids)
+    records, lexical, _ = await asyncio.gather(
+        _records(collections, known, actor, ids),
+        _lexical_scores(collections, known, actor, query.lexical, ids),
+        _complete(collections, known, actor, branches, found, ids),
     )
-    header, body, lexical = (found.get(name, {}) for name in ("header", "body", LEXICAL))
+    kept = near | cut(((lexical.get(chunk_id, 0.0), chunk_id) for chunk_id in wordy), query.lexical_limit).keys()
     scored: list[ScoredRow] = []
     for record in records:
         chunk_id = str(record.id)
-        row = from_payload(chunk_id, record.payload or {})
-        scored.append((row, header.get(chunk_id), body.get(chunk_id), lexical.get(chunk_id, 0.0)))
+        if chunk_id in kept:
+            row = from_payload(chunk_id, record.payload or {})
+            scored.append((row, header.get(chunk_id), body.get(chunk_id), lexical.get(chunk_id, 0.0)))
     return sorted(scored, key=lambda entry: str(entry[0][0]))
 
 
@@ -92,7 +97,7 @@ def _lexical_params(actor: Actor) -> models.SearchParams:
 async def _best(
     collections: QdrantCollections, known: Known, actor: Actor, branches: Mapping[str, _Branch]
 ) -> dict[str, Scores]:
-    """The scores of each branch's best, to its limit."""
+    """The scores of each branch's best, to its limit; of the lexical one all that may be among them."""
     readable = readable_by(actor)
     found: dict[str, Scores] = {name: {} for name in branches}
     sizes = {name: branch.limit + 1 for name, branch in branches.items() if branch.limit > 0}
@@ -100,11 +105,12 @@ async def _best(
         requests = [branches[name].request(readable, size) for name, size in sizes.items()]
         wider: dict[str, int] = {}
         for (name, size), points in zip(sizes.items(), await _batch(collections, known, requests), strict=True):
-            scored, limit = [(point.score, str(point.id)) for point in points], branches[name].limit
-            if shows_every_tie(scored, limit, size):
-                found[name] = cut(scored, limit)
-            else:
+            scored, settle = [(p.score, str(p.id)) for p in points], wordiest if name == LEXICAL else nearest
+            best = settle(scored, branches[name].limit, size)
+            if best is None:
                 wider[name] = size * WIDER
+            else:
+                found[name] = best
         sizes = wider
     return found
 
@@ -117,18 +123,36 @@ async def _complete(
     found: dict[str, Scores],
     ids: Sequence[str],
 ) -> None:
-    """Score in each branch what only other branches found."""
-    missing = {name: [i for i in ids if i not in found[name]] for name in branches}
+    """Score in each dense branch what only other branches found."""
+    missing = {name: [i for i in ids if i not in found[name]] for name in branches if name != LEXICAL}
     exact = models.SearchParams(exact=True)
     requests = {
-        name: branches[name].request(
-            readable_by(actor, having_ids(rest)), len(rest), None if name == LEXICAL else exact
-        )
+        name: branches[name].request(readable_by(actor, having_ids(rest)), len(rest), exact)
         for name, rest in missing.items()
         if rest
     }
     for name, points in zip(requests, await _batch(collections, known, list(requests.values())), strict=True):
         found[name].update(_scores(points))
+
+
+async def _lexical_scores(
+    collections: QdrantCollections, known: Known, actor: Actor, terms: SparseVector, ids: Sequence[str]
+) -> Scores:
+    """The lexical scores of chunks, those left out that hold no term."""
+    where, params = readable_by(actor, having_ids(ids)), _lexical_params(actor)
+    requests = [
+        models.QueryRequest(
+            query=models.SparseVector(indices=[term], values=[weight]),
+            using=LEXICAL,
+            filter=where,
+            limit=len(ids),
+            params=params,
+            with_payload=False,
+            with_vector=False,
+        )
+        for term, weight in zip(terms.indices, terms.values, strict=True)
+    ]
+    return added_up(map(_scores, await _batch(collections, known, requests)))
 
 
 async def _batch(

@@ -11,7 +11,7 @@ import pytest
 from qdrant_client import AsyncQdrantClient
 
 from ragpilot.adapters.qdrant_store import QdrantStore
-from ragpilot.adapters.tied import cut, shows_every_tie
+from ragpilot.adapters.tied import added_up, cut, nearest, wordiest
 from ragpilot.lexical import question_vector
 from ragpilot.ports import ChunkStore
 from ragpilot.types import Chunk, StoreQuery
@@ -70,15 +70,35 @@ async def test_of_a_tie_the_smallest_ids_are_kept_whatever_was_written_when(stor
             assert await best(store, mixed, limit) == smallest[:limit] * 2
 
 
-def test_a_tie_is_whole_once_a_lower_score_is_seen_or_nothing_is_left() -> None:
-    assert shows_every_tie([(3.0, "a"), (2.0, "b"), (1.0, "c")], 2, 3)
-    assert shows_every_tie([(3.0, "a"), (2.0, "b")], 2, 3)
-    assert shows_every_tie([], 1, 2)
-    assert not shows_every_tie([(3.0, "a"), (2.0, "b"), (2.0, "c")], 2, 3)
+def test_a_dense_tie_is_whole_once_a_lower_score_is_seen_or_nothing_is_left() -> None:
+    assert nearest([(3.0, "a"), (2.0, "b"), (1.0, "c")], 2, 3) == {"a": 3.0, "b": 2.0}
+    assert nearest([(3.0, "a"), (2.0, "b")], 2, 3) == {"a": 3.0, "b": 2.0}
+    assert nearest([], 1, 2) == {}
+    assert nearest([(3.0, "a"), (2.0, "b"), (2.0, "c")], 2, 3) is None
+    assert nearest([(3.0, "a"), (2.0, "c"), (2.0, "b"), (1.0, "d")], 2, 5) == {"a": 3.0, "b": 2.0}
     # A tie that ends inside the limit is none.
-    assert shows_every_tie([(2.0, "a"), (2.0, "b"), (1.0, "c")], 2, 3)
+    assert nearest([(2.0, "a"), (2.0, "b"), (1.0, "c")], 2, 3) == {"a": 2.0, "b": 2.0}
+
+
+def test_of_words_all_are_seen_that_the_noise_of_a_sum_may_bring_to_the_best() -> None:
+    assert wordiest([(3.0, "a"), (2.0, "b"), (1.999_999_9, "c"), (1.0, "d")], 2, 4) == {
+        "a": 3.0,
+        "b": 2.0,
+        "c": 1.999_999_9,
+    }
+    assert wordiest([(3.0, "a"), (2.0, "b"), (1.999_999_9, "c")], 2, 3) is None
+    assert wordiest([(3.0, "a"), (2.0, "b"), (1.9, "c")], 2, 3) == {"a": 3.0, "b": 2.0}
+    assert wordiest([(3.0, "a")], 2, 3) == {"a": 3.0}
+    assert wordiest([], 2, 3) == {}
 
 
 def test_a_cut_takes_the_best_and_of_equal_ones_the_smaller_ids() -> None:
     assert cut([(2.0, "z"), (1.0, "y"), (1.0, "x"), (1.0, "w")], 3) == {"z": 2.0, "w": 1.0, "x": 1.0}
     assert cut([(1.0, "a")], 5) == {"a": 1.0}
+
+
+def test_sums_follow_the_order_of_the_terms() -> None:
+    first, second, third = {"a": 0.1, "b": 0.1}, {"b": 0.2}, {"a": 0.3, "b": 0.3}
+    assert added_up([first, second, third]) == {"a": 0.1 + 0.3, "b": (0.1 + 0.2) + 0.3}
+    assert added_up([first, second, third])["b"] != 0.1 + (0.2 + 0.3)
+    assert added_up([]) == {}

@@ -67,7 +67,16 @@ def test_every_read_of_the_engine_applies_the_predicate_or_is_a_writers() -> Non
 
 def test_the_reads_are_found_at_all() -> None:
     names = {name_of(part) for module, part in functions_that_read() if module == "edge_reads"}
-    assert names == {"_best", "_complete", "_records", "_count", "facets", "term_statistics", "last_indexed"}
+    assert names == {
+        "_best",
+        "_complete",
+        "_lexical_scores",
+        "_records",
+        "_count",
+        "facets",
+        "term_statistics",
+        "last_indexed",
+    }
 
 
 def test_the_predicate_stands_in_one_place() -> None:
