@@ -34,7 +34,8 @@ async def run_apply(environment: Environment, corpus: str | None) -> int:
             for problem in Grants(item).problems:
                 out.note(f"Warning: {problem} What it may have meant is readable by nobody.")
             changed = await application.ingestion.apply_grants(actor, item)
-            out.line(f"{item.name}: {changed:,} documents have other readers now.")
+            have = "document has" if changed == 1 else "documents have"
+            out.line(f"{item.name}: {changed:,} {have} other readers now.")
     return 0
 
 

@@ -90,7 +90,7 @@ def test_apply_gives_documents_their_readers_and_embeds_nothing(shop: Shop, caps
     embedded = shop.embedder.documents_embedded
     assert shop.readers()["hr/pay.md"] == {"team:everyone"}
     shop.configure(GRANTS)
-    assert ran(capsys, "apply")[0] == "shop: 1 documents have other readers now.\n"
+    assert ran(capsys, "apply")[0] == "shop: 1 document has other readers now.\n"
     assert shop.readers() == {
         "hr/pay.md": {"team:people"},
         "hr/holidays.md": {"team:everyone"},
