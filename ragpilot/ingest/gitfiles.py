@@ -55,8 +55,10 @@ def list_files(program: str, folder: bytes) -> GitListing | None:
     None as well where git could not look into some folder: it would not say which.
     """
     kept = _run(program, folder, "ls-files", "-c", "-o", "--exclude-standard", "-z")
+    if kept is None:
+        return None
     ignored = _run(program, folder, "ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z")
-    if kept is None or ignored is None:
+    if ignored is None:
         return None
     paths = list(dict.fromkeys(path for path in kept.split(b"\0") if path))
     left: list[bytes] = []

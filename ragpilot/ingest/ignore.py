@@ -7,10 +7,11 @@ where negations meet folders (``*``, ``!*/``, ``!*.c``), hence the translation h
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+from ragpilot.ingest.small import read_small
 
 _POSIX_CLASSES = {
     b"alnum": rb"0-9A-Za-z",
@@ -72,16 +73,8 @@ def load(base: bytes, file: bytes, *, follow: bool = False) -> IgnoreFile | None
 
     Like git, which follows links to its excludes but not to the ignore files of a work tree.
     """
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | (0 if follow else getattr(os, "O_NOFOLLOW", 0))
-    try:
-        handle = os.open(file, flags)
-    except (OSError, ValueError):
-        return None
-    with os.fdopen(handle, "rb") as opened:
-        try:
-            return parse(base, opened.read(_MOST_BYTES))
-        except OSError:  # a folder of that name, a device
-            return None
+    content = read_small(file, follow=follow, limit=_MOST_BYTES)
+    return None if content is None else parse(base, content)
 
 
 def ignored(files: Iterable[IgnoreFile], path: bytes, *, folder: bool) -> bool:

@@ -44,10 +44,11 @@ def read_file(file: bytes, *, max_bytes: int) -> RawFile | Refusal:
         return Refusal(Reason.VANISHED)
     except PermissionError:
         return Refusal(Reason.NO_PERMISSION)
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(handle)
+        return Refusal(Reason.SPECIAL)
     with os.fdopen(handle, "rb", buffering=0) as opened:
-        status = os.fstat(opened.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            return Refusal(Reason.SPECIAL)
         head = opened.read(HEAD)
         if is_binary(head):
             return Refusal(Reason.BINARY)

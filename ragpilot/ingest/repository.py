@@ -13,6 +13,8 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+from ragpilot.ingest.small import read_small
+
 _SMALL = 65_536
 _HASH = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _ENTRY = struct.Struct(">10I")
@@ -191,12 +193,4 @@ def _hash(content: bytes) -> str | None:
 
 
 def _read(path: bytes, *, limit: int = _SMALL) -> bytes | None:
-    try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    except (OSError, ValueError):
-        return None
-    with os.fdopen(handle, "rb") as file:
-        try:
-            return file.read(limit)
-        except OSError:
-            return None
+    return read_small(path, follow=True, limit=limit)

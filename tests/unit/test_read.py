@@ -160,6 +160,8 @@ def test_what_took_the_place_of_a_file(tmp_path: Path) -> None:
     assert read_file(os.fsencode(tmp_path / "gone"), max_bytes=LIMIT) == Refusal(Reason.VANISHED)
     os.mkfifo(tmp_path / "pipe")
     assert read_file(os.fsencode(tmp_path / "pipe"), max_bytes=LIMIT) == Refusal(Reason.SPECIAL)
+    (tmp_path / "folder").mkdir()
+    assert read_file(os.fsencode(tmp_path / "folder"), max_bytes=LIMIT) == Refusal(Reason.SPECIAL)
     (tmp_path / "link").symlink_to(tmp_path / "file")
     (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(OSError, match="link"):

@@ -408,6 +408,28 @@ def test_sockets_and_unreadable_folders(tmp_path: Path) -> None:
         assert reasons(listing)["closed/"] == Reason.NO_PERMISSION
 
 
+@pytest.mark.parametrize("use_git", [True, False])
+@pytest.mark.parametrize("repository", [True, False])
+def test_rules_that_are_no_files(use_git: bool, repository: bool, tmp_path: Path) -> None:
+    root = write(tmp_path / "t", {"a.py": "1", ".gitignore/b.py": "1", "c/.ragpilotignore/d.py": "1"})
+    if repository:
+        git(root, "init", "-q")
+    if not (use_git and repository):  # git itself waits for somebody who writes into it
+        os.mkfifo(root / "c/.gitignore")
+    listing = walk(Root(root), use_git=use_git)
+    assert paths(listing) == [".gitignore/b.py", "a.py", "c/.ragpilotignore/d.py"]
+
+
+def test_a_repository_whose_own_files_are_folders(tmp_path: Path) -> None:
+    root = write(tmp_path / "t", {"a.py": "1", "x.log": "1", ".gitignore": "*.log\n"})
+    git(root, "init", "-q")
+    (root / ".git/config").unlink()
+    for name in ("config", "index", "info/exclude"):
+        (root / ".git" / name).unlink(missing_ok=True)
+        (root / ".git" / name).mkdir()
+    assert paths(walk(Root(root))) == [".gitignore", "a.py"]
+
+
 def test_a_scope_lists_what_the_whole_would(tmp_path: Path) -> None:
     root = write(tmp_path / "t", {".gitignore": "/a/x\n", "a/x/1": "", "a/y/2": "", "a/yy/3": "", "b/4": ""})
     whole = paths(walk(Root(root)))
