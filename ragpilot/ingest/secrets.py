@@ -9,9 +9,6 @@ from collections.abc import Iterable, Iterator
 
 from ragpilot.ingest.secret_patterns import TOKEN_KINDS, TokenKind
 
-REDACTION_VERSION = "1"
-"""Changes when the same text is redacted otherwise, so that files are read again."""
-
 _KEY_BEGIN = re.compile(r"-----BEGIN ([A-Z0-9 ]{0,40})PRIVATE KEY(?: BLOCK)?-----")
 _KEY_END = "-----END "
 _KEY_MOST = 32_768
@@ -48,7 +45,7 @@ _PLACEHOLDER = re.compile(
 )
 _HEX = re.compile(r"[0-9a-fA-F]{32,}")
 _WORDLIKE = re.compile(r"[a-z]+(?:[-_./:][a-z0-9]{1,12})*|[A-Z]+(?:[-_./:][A-Z0-9]{1,12})*")
-_ENTROPY_QUOTED, _ENTROPY_BARE = 3.0, 3.3
+_ENTROPY_QUOTED, _ENTROPY_BARE, _ENTROPY_SHARE = 3.0, 3.3, 0.8
 
 
 def redact(text: str) -> tuple[str, tuple[str, ...]]:
@@ -164,7 +161,8 @@ def _looks_random(value: str, *, quoted: bool) -> bool:
         return True
     if not quoted and (digits < 2 or "." in value or value.islower() or value.isupper()):
         return False
-    return _entropy(value) >= (_ENTROPY_QUOTED if quoted else _ENTROPY_BARE)
+    # A short value repeats few of its characters by chance; a share of what its length allows is enough.
+    return _entropy(value) >= min(_ENTROPY_QUOTED if quoted else _ENTROPY_BARE, _ENTROPY_SHARE * math.log2(len(value)))
 
 
 def _entropy(value: str) -> float:
