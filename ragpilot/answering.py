@@ -82,6 +82,7 @@ class AskService:
 
     async def _answer(self, actor: Actor, request: AskRequest) -> AsyncGenerator[AnswerEvent, None]:
         started = time.perf_counter()
+        actor.need("ask")
         corpus = resolve_corpus(self._settings, actor, request.corpus)
         focus = (*request.focus, request.page) if request.page else request.focus
         found = await self._retriever.search(

@@ -11,6 +11,8 @@ from ragpilot.ranking import Ranked
 from ragpilot.types import Bounds, Hit, NearMiss, RetrievalPlan
 
 NEAR_MISSES = 3
+NEAR = 0.7
+"""The share of its bound that a rejected hit must reach to be named as a near miss."""
 TRACED = 20
 
 
@@ -50,24 +52,23 @@ class Found:
         return self.bounds.gate is None or self.evidence >= self.bounds.gate
 
     def near_misses(self) -> tuple[NearMiss, ...]:
-        """The best that were rejected, with the bound they failed."""
-        under_floor = self.passes_gate or self.bounds.gate is None
-        misses = []
-        for item in sorted(self.ranked, key=lambda item: -item.cosine)[:NEAR_MISSES]:
-            chunk = item.candidate.chunk
-            floored = under_floor or item.cosine < self.bounds.floor
-            misses.append(
-                NearMiss(
-                    path=chunk.path,
-                    symbol=chunk.symbol,
-                    start_line=chunk.start_line,
-                    end_line=chunk.end_line,
-                    score=round(item.cosine if floored else self.evidence, 4),
-                    bound="floor" if floored else "gate",
-                    needed=self.bounds.floor if floored else self.bounds.gate or 0.0,
-                )
-            )
-        return tuple(misses)
+        """The best that were rejected, with the bound they failed; none that is far from it, for it would mislead."""
+        best = sorted(self.ranked, key=lambda item: -item.cosine)[:NEAR_MISSES]
+        misses = [self._near_miss(item) for item in best]
+        return tuple(miss for miss in misses if miss.score >= NEAR * miss.needed)
+
+    def _near_miss(self, item: Ranked) -> NearMiss:
+        chunk = item.candidate.chunk
+        floored = self.passes_gate or item.cosine < self.bounds.floor
+        return NearMiss(
+            path=chunk.path,
+            symbol=chunk.symbol,
+            start_line=chunk.start_line,
+            end_line=chunk.end_line,
+            score=round(item.cosine if floored else self.evidence, 4),
+            bound="floor" if floored else "gate",
+            needed=self.bounds.floor if floored else self.bounds.gate or 0.0,
+        )
 
     def trace(self, chosen: set[str]) -> tuple[dict[str, Any], ...]:
         """The best candidates with their scores and what became of them so far: the receipt's first half."""

@@ -36,8 +36,9 @@ class SearchService:
         """What ``POST /search`` answers: hits as sources, the bounds in force, near misses, plan and timings.
 
         ``min_score`` can raise the floor, never lower it; with ``texts``, each hit brings its ``text``.
-        Raises UnknownCorpusError, IndexMismatchError, EmbedderError and StoreError.
+        Raises PermissionDeniedError, UnknownCorpusError, IndexMismatchError, EmbedderError and StoreError.
         """
+        actor.need("ask")
         name = resolve_corpus(self._settings, actor, corpus).name
         found = await self._retriever.search(actor, question, corpus=name, top_k=k, focus=focus, min_score=min_score)
         stale = await self._freshness.stale(hit.chunk for hit in found.hits)

@@ -45,6 +45,11 @@ class Actor:
         """Whether this actor holds ``permission``."""
         return permission in self.permissions
 
+    def need(self, permission: Permission) -> None:
+        """Raise PermissionDeniedError unless this actor holds ``permission``."""
+        if permission not in self.permissions:
+            raise PermissionDeniedError(f"The actor {self.name!r} lacks the permission {permission!r}.")
+
 
 @dataclass(frozen=True, slots=True)
 class IngestScope:

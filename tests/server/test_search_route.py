@@ -42,10 +42,13 @@ async def test_a_search_names_the_sources_of_the_answer_with_their_scores() -> N
 
 
 @pytest.mark.asyncio
-async def test_nothing_near_gives_near_misses() -> None:
-    status, found = await search(await Stand().app(), {"question": "quagga zebra okapi"})
+async def test_what_is_near_and_not_near_enough_is_a_near_miss() -> None:
+    app = await Stand().app()
+    status, found = await search(app, {"question": "context a b c d e f g"})
     assert (status, found["hits"]) == (200, [])
-    assert {miss["bound"] for miss in found["nearMisses"]} == {"floor"}
+    assert {(miss["path"], miss["bound"]) for miss in found["nearMisses"]} == {("core/prompting.py", "floor")}
+    status, found = await search(app, {"question": "quagga zebra okapi"})
+    assert (status, found["hits"], found["nearMisses"]) == (200, [], [])
 
 
 @pytest.mark.asyncio

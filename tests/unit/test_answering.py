@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ragpilot.config import ChatSettings, PromptSettings, RetrievalSettings, Settings
-from ragpilot.errors import ChatModelError, ChatModelUnavailableError, UnknownCorpusError
+from ragpilot.errors import ChatModelError, ChatModelUnavailableError, PermissionDeniedError, UnknownCorpusError
 from ragpilot.events import AnswerEvent, Done, Failed, Sources, Token
 from ragpilot.types import NOT_FOUND_ANSWER, Actor, AskRequest, Outcome, Turn
 from tests.builders import chunk, request
@@ -57,7 +57,6 @@ async def test_the_not_found_answer_calls_no_model() -> None:
     done = found[2]
     assert isinstance(done, Done)
     assert (done.outcome, done.model, done.prompt_tokens) == (Outcome.NOT_FOUND, None, 0)
-    assert done.near_misses
     assert model.opened == 0
 
 
@@ -211,3 +210,13 @@ async def test_the_configured_temperature_wins_over_the_plan() -> None:
     settings = Settings(retrieval=RetrievalSettings(gate="off"), chat=ChatSettings(temperature=0.7))
     await events(await corpus_of(Recording(["x"]), settings), request("context budget"))
     assert seen == [0.7]
+
+
+@pytest.mark.asyncio
+async def test_who_may_not_ask_is_refused_by_the_service_itself() -> None:
+    corpus = await corpus_of(ScriptedChatModel())
+    mute = Actor("mute", ANN.principals, frozenset({"ingest"}))
+    with pytest.raises(PermissionDeniedError, match="'ask'"):
+        await events(corpus, request("context budget"), mute)
+    with pytest.raises(PermissionDeniedError, match="'ask'"):
+        await corpus.searcher.search(mute, "context budget")

@@ -60,7 +60,7 @@ async def test_unreadable_chunks_move_no_score_no_bound_and_no_evidence() -> Non
 async def test_hits_under_the_floor_are_dropped_and_become_near_misses() -> None:
     corpus = Corpus(settings=Settings(retrieval=RetrievalSettings(gate="off", min_score=0.999)))
     await corpus.index([RETRY])
-    found = await corpus.retriever.search(ANN, "backoff strategy", corpus="default")
+    found = await corpus.retriever.search(ANN, "net retry backoff strategy", corpus="default")
     assert found.hits == ()
     assert found.near_misses[0].path == RETRY.path
     assert found.near_misses[0].bound == "floor"
@@ -80,14 +80,23 @@ async def test_the_request_can_raise_the_floor_and_never_lower_it() -> None:
 
 @pytest.mark.asyncio
 async def test_a_question_that_fails_the_gate_has_no_hits_and_no_retry() -> None:
-    corpus = Corpus(settings=Settings(retrieval=RetrievalSettings(gate=1.9, min_score=0.0)))
+    corpus = Corpus(settings=Settings(retrieval=RetrievalSettings(gate=1.3, min_score=0.0)))
     await corpus.index([BUDGET, RETRY])
     found = await corpus.retriever.search(ANN, "context budget", corpus="default")
     assert found.hits == ()
-    assert found.bounds.gate == 1.9
+    assert found.bounds.gate == 1.3
     assert found.near_misses[0].bound == "gate"
     assert found.trace[0]["fate"] == "dropped_by_gate"
     assert "retry" not in found.timings
+
+
+@pytest.mark.asyncio
+async def test_what_is_far_from_its_bound_is_no_near_miss() -> None:
+    corpus = Corpus()
+    await corpus.index([BUDGET, RETRY])
+    found = await corpus.retriever.search(ANN, "quagga zebra okapi", corpus="default")
+    assert (found.hits, found.near_misses) == ((), ())
+    assert found.trace
 
 
 @pytest.mark.asyncio
