@@ -89,7 +89,7 @@ TOKENS: list[tuple[str, str]] = [
     ("connection-password", '"Server=db;Database=x;User Id=sa;Password=Tr0ub4dor&3;"'),
     ("assigned-secret", 'password = "Sup3rS3cret!x"'),
     ("assigned-secret", "DB_PASSWORD=kJ8" + "kmQ2pX9zR"),
-    ("assigned-secret", "DB_PASSWORD=aabb" + "ccDD33ee44FG"),  # by chance, with characters that come twice
+    ("assigned-secret", "DB_PASSWORD=aabb" + "ccDD33ee4F5G"),  # by chance, with characters that come twice
     ("assigned-secret", 'config["api_key"] = "' + some(24) + '1"'),
     ("assigned-secret", "define('AUTH_KEY', '" + some(40) + "9');"),
     ("assigned-secret", 'private val apiKey: String = "' + some(32, HEX) + '"'),
