@@ -43,8 +43,8 @@ def wordiest(scored: Sequence[tuple[float, _Id]], limit: int, asked: int) -> dic
 
 
 def cut(scored: Iterable[tuple[float, _Id]], limit: int) -> dict[_Id, float]:
-    """Id -> score of the best ``limit``; of equal scores the smaller ids."""
-    best = sorted(scored, key=lambda point: (-point[0], str(point[1])))[:limit]
+    """Id -> score of the best ``limit``; of equal scores the smaller ids (UUIDs sort like their usual spelling)."""
+    best = sorted(scored, key=lambda point: (-point[0], point[1]))[:limit]
     return {point_id: score for score, point_id in best}
 
 
