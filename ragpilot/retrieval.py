@@ -105,8 +105,9 @@ class Retriever:
         plan = self.plan(question, top_k)
         if plan.intent == routing.Intent.SMALL_TALK:
             return Retrieval((), self.bounds(0), plan)
-        await self._check_identity(corpus)
         watch = _Stopwatch()
+        await self._check_identity(corpus)
+        watch.lap("check")
         vector = await self._embedder.embed_question(question)
         watch.lap("embed")
         asked = Asked.of(
