@@ -19,7 +19,7 @@ from ragpilot.cli_progress import reporter
 from ragpilot.cli_session import Session, open_session
 from ragpilot.config import Environment, ServerSettings
 from ragpilot.config_words import problems
-from ragpilot.errors import ConfigError, StoreInUseError, UnknownCorpusError
+from ragpilot.errors import ConfigError, IngestRunningError, StoreInUseError, UnknownCorpusError
 from ragpilot.events import Answer, AnswerEvent, Done, Failed, Sources, Token, to_wire
 from ragpilot.runtime import owner
 from ragpilot.settings_loader import load, state_folder
@@ -29,6 +29,8 @@ DONE: Final = 0
 FAILED: Final = 1
 NOT_FOUND: Final = 3
 PARTLY: Final = 4
+TURN_SECONDS: Final = 0.5
+"""Between two looks whether a server's run has ended."""
 
 
 # --- ask and search ---------------------------------------------------------------------------------
@@ -170,7 +172,7 @@ async def run_index(environment: Environment, path: Path | None, options: IndexO
     async with open_session(target.environment, "index", os.environ) as session:
         for part in target.parts:
             try:
-                report = await _index(session, part, target.made, options)
+                report = await _index_in_turn(session, part, target.made, options)
             except asyncio.CancelledError:
                 goes_on = "The server goes on with it." if session.address else "The next run goes on from here."
                 out.note(f"Stopped; what is indexed stays. {goes_on}")
@@ -183,6 +185,21 @@ async def run_index(environment: Environment, path: Path | None, options: IndexO
         if session.address and options.bodies and not (options.quiet or options.as_json):
             out.note(f"The server at {session.address} embeds the rest in the background.")
     return code
+
+
+async def _index_in_turn(session: Session, part: Part, made: AdHoc | None, options: IndexOptions) -> IngestReport:
+    """As ``_index``, once the run that a server is at already, such as one that the terminal UI began, has ended."""
+    told = False
+    while True:
+        try:
+            return await _index(session, part, made, options)
+        except IngestRunningError:
+            if not session.address:
+                raise
+            if not told:
+                out.note(f"The server at {session.address} is indexing; this run follows. Ctrl-C to leave.")
+            told = True
+            await asyncio.sleep(TURN_SECONDS)
 
 
 async def _index(session: Session, part: Part, made: AdHoc | None, options: IndexOptions) -> IngestReport:

@@ -19,6 +19,7 @@ from ragpilot.errors import (
     AuthenticationError,
     ChatModelUnavailableError,
     IndexMismatchError,
+    IngestRunningError,
     RagPilotError,
     RootError,
     StoreInUseError,
@@ -346,6 +347,20 @@ def test_index_reports_every_corpus(work: Path, monkeypatch: pytest.MonkeyPatch,
     assert "Embedding names: 5 of 10; 3 files, 10 chunks, 420 chunks/s, 1 min 5 s left" in stderr
     assert "Failed: bad0.py: unreadable (why)" in stderr
     assert "Failed: 2 more; --json lists them all." in stderr
+
+
+def test_index_follows_the_run_that_the_server_is_at(work: Path, monkeypatch: pytest.MonkeyPatch, capture: Any) -> None:
+    monkeypatch.setattr(cli_commands, "TURN_SECONDS", 0.0)
+    busy = IngestRunningError("A run of ingestion is under way.")
+    session = FakeSession(runs=[[busy], [busy], [report()]], address="http://127.0.0.1:5200")
+    install(monkeypatch, session)
+    assert cli.run(["index"]) == 0
+    out, err = capture()
+    assert "2 new" in out
+    assert err.count("is indexing; this run follows") == 1
+    install(monkeypatch, FakeSession(runs=[[busy]]))
+    assert cli.run(["index"]) == 1
+    assert "under way" in capture()[1]
 
 
 def test_index_quietly_and_as_json(work: Path, monkeypatch: pytest.MonkeyPatch, capture: Any) -> None:
