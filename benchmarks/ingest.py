@@ -16,6 +16,7 @@ import sysconfig
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -65,8 +66,8 @@ def run() -> list[Table]:
         base = Path(folder)
         tables = [asyncio.run(_sources(base)), asyncio.run(_unchanged(base))]
         # Alone in a process of its own, so that its memory is its own.
-        with multiprocessing.get_context("spawn").Pool(1) as pool:
-            tables.append(pool.apply(_large, (base,)))
+        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as alone:
+            tables.append(alone.submit(_large, base).result())
         return tables
 
 
