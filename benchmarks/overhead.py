@@ -16,13 +16,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
-
-import httpx
 
 import ragpilot
 from benchmarks.tables import Table
@@ -38,7 +36,8 @@ QUESTION = "where is the context budget enforced?"
 QUANTILES = (0.1, 0.5, 0.95)
 """Of times; of rates the opposite ends. On a machine that does other things too, the first says most."""
 RETRIEVAL = ("check", "embed", "search", "rank", "retry")
-START_SECONDS = 60.0
+WAIT_SECONDS = 60.0
+"""The longest wait for anything here."""
 
 
 @dataclass
@@ -100,10 +99,12 @@ def _table(bare: Side, served: Side) -> Table:
 async def _ask_in_turns(model: str, address: str) -> tuple[Side, Side]:
     """In turns, so that what else goes on in the machine meets both alike; the first round warms up and is left out."""
     bare, served = Side(), Side()
-    async with aclosing(OpenAiChat(model, "qwen")) as chat, httpx.AsyncClient(trust_env=False, timeout=60) as client:
+    host, _, port = address.removeprefix("http://").partition(":")
+    async with aclosing(OpenAiChat(model, "qwen")) as chat:
         await chat.prepare()
         for number in range(ROUNDS + 1):
-            one, other = await _from_adapter(chat), await _from_server(client, address)
+            async with asyncio.timeout(WAIT_SECONDS):
+                one, other = await _from_adapter(chat), await _from_server(host, int(port))
             if number:
                 bare.answers.append(one)
                 served.answers.append(other)
@@ -119,29 +120,24 @@ async def _from_adapter(chat: OpenAiChat) -> Timed:
     return Timed((times[0] - started) * 1000, _rate(times))
 
 
-async def _from_server(client: httpx.AsyncClient, address: str) -> Timed:
+async def _from_server(host: str, port: int) -> Timed:
+    """Over a bare socket, as curl would: what a client's library costs is not the server's."""
+    reader, writer = await asyncio.open_connection(host, port)
+    body = json.dumps({"question": QUESTION})
+    head = f"POST /ask HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
     started = time.perf_counter()
-    times, timings = [], {}
-    async with client.stream("POST", f"{address}/ask", json={"question": QUESTION}) as response:
-        response.raise_for_status()
-        async for name, data in _events(response):
-            if name == "token":
-                times.append(time.perf_counter())
-            elif name == "done":
-                timings = json.loads(data)["timings"]
-            elif name == "error":
-                raise RuntimeError(data)
-    return Timed((times[0] - started) * 1000, _rate(times), sum(timings.get(name, 0.0) for name in RETRIEVAL))
-
-
-async def _events(response: httpx.Response) -> AsyncIterator[tuple[str, str]]:
-    name = ""
-    async for line in response.aiter_lines():
-        field_name, _, value = line.partition(": ")
-        if field_name == "event":
-            name = value
-        elif field_name == "data":
-            yield name, value
+    writer.write(f"{head}\r\nConnection: close\r\n\r\n{body}".encode())
+    times, name, timings = [], b"", {}
+    async for line in reader:
+        # The lines of the chunked encoding stand between those of the events, and are none of them.
+        if line.startswith(b"event: "):
+            name = line.strip().removeprefix(b"event: ")
+        elif line.startswith(b"data: ") and name == b"token":
+            times.append(time.perf_counter())
+        elif line.startswith(b"data: ") and name in {b"done", b"error"}:
+            timings = json.loads(line.removeprefix(b"data: ")).get("timings", {})
+    writer.close()
+    return Timed((times[0] - started) * 1000, _rate(times), sum(timings.get(stage, 0.0) for stage in RETRIEVAL))
 
 
 def _rate(times: list[float]) -> float:
@@ -166,7 +162,7 @@ def _model() -> Iterator[str]:
     process = context.Process(target=_speak, args=(theirs,), daemon=True)
     process.start()
     try:
-        if not ours.poll(START_SECONDS):
+        if not ours.poll(WAIT_SECONDS):
             raise RuntimeError("the model's server did not start")
         yield ours.recv()
     finally:
