@@ -3,16 +3,22 @@ PYTHON ?= python3
 ROOT ?= .
 Q ?=
 VENV := .venv
-BIN := $(CURDIR)/$(VENV)/bin
+BIN := $(VENV)/bin
+
+# A question may hold quotes, dollars and backticks: it reaches its command through the environment, as it was given,
+# and is never text of a recipe, which a shell would run.
+override Q := $(value Q)
+override ROOT := $(value ROOT)
+export Q ROOT
 
 .PHONY: run ask test test-llm check soak bench fmt lock clean
 
 run: $(VENV)/.main  ## ask about this repository in the terminal (ROOT=… : about another)
-	@$(BIN)/ragpilot --directory "$(ROOT)"
+	@$(BIN)/ragpilot --directory "$$ROOT"
 
 ask: $(VENV)/.main  ## index what is not indexed, then answer one question: make ask Q="…"
-	@$(BIN)/ragpilot --directory "$(ROOT)" index --no-bodies > /dev/null
-	@$(BIN)/ragpilot --directory "$(ROOT)" ask "$(Q)"
+	@$(BIN)/ragpilot --directory "$$ROOT" index --no-bodies > /dev/null
+	@$(BIN)/ragpilot --directory "$$ROOT" ask -- "$$Q" || [ $$? -eq 3 ]
 
 test: $(VENV)/.dev  ## import contracts and tests
 	$(BIN)/lint-imports

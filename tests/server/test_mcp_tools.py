@@ -197,11 +197,11 @@ async def test_neither_threshold_nor_limit_gets_around_floor_and_gate() -> None:
     async with running(await Stand(settings=strict).app()) as server, agent(address(server)) as client:
         found = await client.call_tool("rag_query", {"question": "context budget fill", "threshold": 0.0, "limit": 20})
         assert (found.structured_content["hits"], found.structured_content["floor"]) == ([], 0.9)
-    closed = Settings(retrieval=RetrievalSettings(gate=2.0))
+    closed = Settings(retrieval=RetrievalSettings(gate=1.5))
     async with running(await Stand(settings=closed).app()) as server, agent(address(server)) as client:
         found = await client.call_tool("rag_query", {"question": "context budget", "threshold": 0.0})
         assert found.structured_content["hits"] == []
-        assert "the gate needs 2.00" in text_of(found)
+        assert "the gate needs 1.50" in text_of(found)
 
 
 @pytest.mark.asyncio
