@@ -61,6 +61,15 @@ class Start:
             out.note(f"Note: {text}")
         return environment
 
+    def place(self, path: Path | None) -> Path | None:
+        """A PATH argument as if the command had been started in ``--directory``; UsageError where nothing is there."""
+        if path is None:
+            return None
+        found = path if self.directory is None else self.directory / path
+        if not os.path.lexists(found):
+            raise click.UsageError(f"Path '{out.one_line(str(found))}' does not exist.")
+        return found
+
     def load_for(self, corpus: str | None) -> Environment:
         """As ``load``, but for an ad-hoc corpus of that name where the configuration has none."""
         environment = self.load()
@@ -134,7 +143,7 @@ def search(start: Start, question: tuple[str, ...], k: int, corpus: str | None, 
 
 
 @cli.command()
-@click.argument("path", required=False, type=click.Path(exists=True, path_type=Path))
+@click.argument("path", required=False, type=click.Path(path_type=Path))
 @click.option("--rebuild", is_flag=True, help="Throw the index away first; needed for another embedder.")
 @click.option("--quiet", is_flag=True, help="Say only what went wrong.")
 @click.option("--no-bodies", is_flag=True, help="Leave body vectors to a server or a later run: done sooner.")
@@ -162,6 +171,7 @@ def index(
     """
     from ragpilot.cli_commands import IndexOptions, run_index
 
+    path = start.place(path)
     options = IndexOptions(rebuild=rebuild, quiet=quiet, bodies=not no_bodies, broad=yes, as_json=as_json)
     if plan:
         from ragpilot.cli_plan import run_plan

@@ -61,10 +61,12 @@ class CorpusIndex:
         IndexMismatchError for one otherwise.
         """
         corpus = self._scope.corpus
+        if fresh:
+            # What is there is dropped unread: it may be damaged, which is why somebody rebuilds.
+            self.exists = False
+            return
         info = await self._store.describe(corpus)
         self.exists = info is not None
-        if fresh:
-            return
         if info is None:
             await asyncio.to_thread(self._opened.forget, corpus)
             return

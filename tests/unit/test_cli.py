@@ -349,6 +349,17 @@ def test_index_reports_every_corpus(work: Path, monkeypatch: pytest.MonkeyPatch,
     assert "Failed: 2 more; --json lists them all." in stderr
 
 
+def test_a_path_is_that_of_the_directory_the_command_works_in(
+    work: Path, monkeypatch: pytest.MonkeyPatch, capture: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere" / "lib").mkdir(parents=True)
+    session = install(monkeypatch, FakeSession(runs=[[report()]]))
+    assert cli.run(["-C", str(tmp_path / "elsewhere"), "index", "lib"]) == 0
+    assert session.asked[0][1] == tmp_path / "elsewhere" / "lib"
+    assert cli.run(["-C", str(work), "index", "lib"]) == 2
+    assert "does not exist" in capture()[1]
+
+
 def test_index_follows_the_run_that_the_server_is_at(work: Path, monkeypatch: pytest.MonkeyPatch, capture: Any) -> None:
     monkeypatch.setattr(cli_commands, "TURN_SECONDS", 0.0)
     busy = IngestRunningError("A run of ingestion is under way.")
@@ -393,8 +404,7 @@ def test_a_folder_outside_becomes_a_corpus_of_its_own(
     assert cli.run(["index", str(outside / "..") + "/my shop"]) == 0
     assert session.asked[-1][0] == "my-shop"
     (outside / "sub").mkdir()
-    assert cli.run(["-C", str(outside), "index", "sub"]) == 2  # a path is the shell's, relative to where it is
-    assert cli.run(["-C", str(outside), "index", str(outside / "sub")]) == 0
+    assert cli.run(["-C", str(outside), "index", "sub"]) == 0
     assert session.asked[-1][:2] == ("my-shop", outside / "sub")
     assert session.opened[-1][0].state == environment.state
 

@@ -24,6 +24,7 @@ from ragpilot.errors import (
     IngestRunningError,
     PermissionDeniedError,
     RootError,
+    StoreDamagedError,
 )
 from ragpilot.freshness import Freshness
 from ragpilot.ingest.chunkers import Span, chunk_text_with_notes
@@ -538,6 +539,29 @@ async def test_a_rebuild_embeds_anew(tmp_path: Path) -> None:
     first = await project.run()
     again = await project.run(rebuild=True)
     assert again.embedded == first.embedded
+
+
+async def test_a_rebuild_reads_nothing_of_a_damaged_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = Project(tmp_path)
+    await project.run()
+    describe, dropped = project.store.describe, asyncio.Event()
+
+    async def damaged(corpus: str) -> Any:
+        if not dropped.is_set():
+            raise StoreDamagedError("The collection's file cannot be read.")
+        return await describe(corpus)
+
+    drop = project.store.drop
+
+    async def dropping(scope: Any) -> None:
+        await drop(scope)
+        dropped.set()
+
+    monkeypatch.setattr(project.store, "describe", damaged)
+    monkeypatch.setattr(project.store, "drop", dropping)
+    with pytest.raises(StoreDamagedError):
+        await project.run()
+    assert (await project.run(rebuild=True)).added == 4
 
 
 @pytest.mark.parametrize("damage", ["deleted", "damaged", "behind"])
