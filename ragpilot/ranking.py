@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ragpilot.lexical import parts, path_words, question_terms, stem, terms_of, words
+from ragpilot.lexical import path_words, question_terms, terms_of, words
 from ragpilot.types import Candidate, Chunk, RetrievalPlan
 
 
@@ -274,8 +274,3 @@ def spread(ranked: Sequence[Ranked], *, per_document: int, k: int) -> list[Ranke
     chosen = taken[:k]
     chosen += held_back[: k - len(chosen)]
     return sorted(chosen, key=_order)
-
-
-def stemmed(text: str) -> frozenset[str]:
-    """The stemmed identifier parts of a text, for overlap with a question."""
-    return frozenset(stem(part) for word in words(text) for part in parts(word))
