@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-import logging
-import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any, Literal
 
-import httpx
-
 from ragpilot.adapters import ollama_service
-from ragpilot.adapters.http import Reply, Service, complaint, new_client
+from ragpilot.adapters.http import Reply, Service, complaint
 from ragpilot.adapters.ollama_host import ollama_url
-from ragpilot.adapters.streaming import Patience, StreamLimits, json_object, streamed_lines
+from ragpilot.adapters.service_chat import ServiceChat
+from ragpilot.adapters.streaming import StreamLimits, json_object, streamed_lines
 from ragpilot.adapters.thinking import ThinkingFilter
-from ragpilot.adapters.token_prefix import encodable
 from ragpilot.adapters.usage import usage_of
 from ragpilot.errors import RagPilotError
-from ragpilot.types import Health, ModelIdentity, ModelUsage, Prompt
-
-logger = logging.getLogger(__name__)
-
-LEAST_WINDOW = 1024
+from ragpilot.types import ModelIdentity, ModelUsage, Prompt
 
 
-class OllamaChat:
+class OllamaChat(ServiceChat):
     """Streams answers from an Ollama server.
 
     ``num_ctx`` goes out with every request: without it the server would cut a long prompt at 4,096 tokens, the system
     message first, and say nothing. The window is lowered to what the model was made for as soon as that is known.
     """
+
+    _model: str
 
     def __init__(
         self,
@@ -57,21 +51,11 @@ class OllamaChat:
         Raises:
             ConfigError: ``url`` is no address, or ``keep_alive`` no duration.
         """
+        service = Service("Ollama", ollama_url(url), "chat")
+        super().__init__(service, model, context_window=context_window, limits=limits, api_key=api_key)
         self.identity = ModelIdentity(name=model, provider="ollama")
-        self.context_window = context_window
-        self._service = Service("Ollama", ollama_url(url), "chat")
-        self._model = model
         self._keep_alive = ollama_service.keep_alive_value(keep_alive)
-        self._limits = limits or StreamLimits()
         self._think = think
-        self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._client: httpx.AsyncClient | None = None
-        self._described = False
-
-    @property
-    def url(self) -> str:
-        """The address that is called."""
-        return self._service.url
 
     async def prepare(self) -> None:
         """Ask the server for the model, and fit ``context_window`` to it.
@@ -87,12 +71,7 @@ class OllamaChat:
                 f"The model {self._model} at {self.url} cannot chat; it offers: {offers}.",
                 hint="Set chat.model in config.toml to a language model.",
             )
-        if model.context_length and model.context_length < self.context_window:
-            logger.warning(
-                "%s reads at most %d tokens; chat.context_window is lowered to that", self._model, model.context_length
-            )
-            self.context_window = max(model.context_length, LEAST_WINDOW)
-        self._described = True
+        self._fit(model.context_length)
 
     async def stream(
         self,
@@ -112,9 +91,7 @@ class OllamaChat:
             ChatModelTimeoutError: A limit was passed; the message names it.
             ChatModelError: The server failed, before or while it streamed.
         """
-        patience = Patience(self._limits, self._service, self._model)
-        if not self._described:
-            await patience.wait(self.prepare())
+        patience = await self._begun()
         client = self._open()
         request = client.build_request("POST", "/api/chat", json=self._body(prompt, temperature, max_tokens))
         thinking, reasoned, spoken = ThinkingFilter(), False, False
@@ -143,40 +120,18 @@ class OllamaChat:
             yield text
         cut = last.get("done_reason") == "length"
         if cut and not spoken and (reasoned or thinking.seen):
-            raise self._service.failed(
-                f"{self._model} spent all {max_tokens} tokens on reasoning and wrote no answer.",
-                hint="Raise chat.max_answer_tokens in config.toml, or choose a model that does not reason.",
-            )
+            raise self._only_reasoned(max_tokens)
         if report:
             counts = (last.get("prompt_eval_count"), last.get("eval_count"))
             report(usage_of(self._model, prompt, *counts, cut=cut, max_tokens=max_tokens))
 
-    async def check(self) -> Health:
-        """Whether the server answers and has the model; it need not be loaded. Never raises."""
-        started = time.perf_counter()
-        try:
-            await self.prepare()
-        except RagPilotError as error:
-            return Health(ok=False, detail=str(error))
-        detail = f"Ollama at {self.url}, {self._model}, window of {self.context_window} tokens"
-        return Health(ok=True, detail=detail, latency_ms=(time.perf_counter() - started) * 1000)
-
-    async def aclose(self) -> None:
-        """Close the connections. Idempotent."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.aclose()
-
-    def _open(self) -> httpx.AsyncClient:
-        if self._client is None:
-            self._client = new_client(self._service, self._headers)
-        return self._client
+    def _detail(self) -> str:
+        return f"Ollama at {self.url}, {self._model}, window of {self.context_window} tokens"
 
     def _body(self, prompt: Prompt, temperature: float, max_tokens: int) -> dict[str, Any]:
-        messages = [{"role": message.role, "content": encodable(message.content)} for message in prompt.messages()]
         return {
             "model": self._model,
-            "messages": messages,
+            "messages": self._messages(prompt),
             "stream": True,
             "think": self._think,
             "keep_alive": self._keep_alive,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -10,26 +9,27 @@ from typing import Any
 import httpx
 
 from ragpilot.adapters import ollama_service
-from ragpilot.adapters.byte_counter import ByteCounter
-from ragpilot.adapters.embed_batches import BatchEmbedder, Refused, sendable
+from ragpilot.adapters.embed_batches import Refused
 from ragpilot.adapters.embedding_models import embedding_model
-from ragpilot.adapters.http import Service, fetch, new_client
+from ragpilot.adapters.http import Service
 from ragpilot.adapters.ollama_host import ollama_url
 from ragpilot.adapters.ollama_service import OllamaModel
-from ragpilot.errors import EmbedderError, EmbedderUnavailableError, RagPilotError
-from ragpilot.types import EmbedderIdentity, GateCalibration, Health, Vector
+from ragpilot.adapters.service_embedder import ServiceEmbedder
+from ragpilot.errors import EmbedderError
+from ragpilot.types import EmbedderIdentity, GateCalibration
 
-PROBE_TEXT = "dimension"
 DIGEST_SECONDS = 60.0
 """How long it is believed that the server still has the same model under the name."""
 
 
-class OllamaEmbedder:
+class OllamaEmbedder(ServiceEmbedder):
     """Embeds through an Ollama server, with the prefixes that the model's makers ask for.
 
     The identity holds the digest of the model's weights and the dimensions that it really gives, so the server must
     have been reached once before it is known.
     """
+
+    _model: str
 
     def __init__(
         self,
@@ -60,39 +60,19 @@ class OllamaEmbedder:
         Raises:
             ConfigError: ``url`` is no address, or ``keep_alive`` no duration.
         """
-        self.default_floor = floor
-        self.gate = gate
-        self.counter = ByteCounter()
-        self._service = Service("Ollama", ollama_url(url), "embedder")
-        self._model = model
+        super().__init__(
+            Service("Ollama", ollama_url(url), "embedder"),
+            model,
+            seconds=seconds,
+            api_key=api_key,
+            floor=floor,
+            gate=gate,
+            remembered=remembered,
+            pause=pause,
+        )
         self._known = embedding_model(model)
         self._keep_alive = ollama_service.keep_alive_value(keep_alive)
-        self._seconds = seconds
-        self._pause = pause
-        self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._client: httpx.AsyncClient | None = None
-        self._identity = remembered
-        self._preparing = asyncio.Lock()
         self._seen = -DIGEST_SECONDS
-
-    @property
-    def url(self) -> str:
-        """The address that is called."""
-        return self._service.url
-
-    @property
-    def identity(self) -> EmbedderIdentity:
-        """Name, dimensions, prefixes, the digest of the weights, and the window.
-
-        Raises:
-            EmbedderUnavailableError: The server has not been reached yet (``prepare``).
-        """
-        if self._identity is None:
-            raise EmbedderUnavailableError(
-                f"Which model {self._model} is, is not known before Ollama at {self.url} has answered.",
-                hint="Start it, or set embedder.url in config.toml.",
-            )
-        return self._identity
 
     async def prepare(self) -> None:
         """Learn the identity from the server; at later calls, and with a remembered one, that it is still the same.
@@ -130,64 +110,12 @@ class OllamaEmbedder:
             truncation=window,
         )
 
-    async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """One vector a text, in order; float32, unit length. A text is cut where the model's window ends.
-
-        Raises:
-            EmbedderUnavailableError: The server cannot be reached, lacks the model, or took too long.
-            TextsNotEmbeddedError: The model refused some texts, each alone; it holds the vectors of the others.
-            EmbedderError: The server failed.
-        """
-        if not texts:
-            return []
+    async def _look(self) -> None:
+        self._seen = -DIGEST_SECONDS
         await self.prepare()
-        prefix = self.identity.document_prefix
-        return await self._batches().embed([prefix + sendable(text) for text in texts])
 
-    async def embed_question(self, text: str) -> Vector:
-        """The vector of a question, with the model's question prefix. Raises as ``embed_documents``."""
-        await self.prepare()
-        return (await self._batches().embed([self.identity.question_prefix + sendable(text)]))[0]
-
-    async def check(self) -> Health:
-        """Whether the server answers and has the model; it need not be loaded. Never raises."""
-        started = time.perf_counter()
-        try:
-            self._seen = -DIGEST_SECONDS
-            await self.prepare()
-        except RagPilotError as error:
-            return Health(ok=False, detail=str(error))
-        detail = f"Ollama at {self.url}, {self._model}, {self.identity.dimensions} dimensions"
-        return Health(ok=True, detail=detail, latency_ms=(time.perf_counter() - started) * 1000)
-
-    async def aclose(self) -> None:
-        """Close the connections. Idempotent."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.aclose()
-
-    def _open(self) -> httpx.AsyncClient:
-        if self._client is None:
-            self._client = new_client(self._service, self._headers)
-        return self._client
-
-    def _batches(self) -> BatchEmbedder:
-        identity = self.identity
-        return BatchEmbedder(
-            lambda texts: self._send(texts, identity.truncation),
-            dimensions=identity.dimensions,
-            window=identity.truncation,
-            pause=self._pause,
-        )
-
-    async def _dimensions(self, window: int) -> int:
-        try:
-            [row] = await self._send([PROBE_TEXT], window)
-            return len(row)
-        except Refused as refused:
-            raise refused.error from refused
-        except (TypeError, ValueError):
-            raise self._service.failed(f"Ollama at {self.url} gave no vector for {self._model}.") from None
+    def _detail(self) -> str:
+        return f"Ollama at {self.url}, {self._model}, {self.identity.dimensions} dimensions"
 
     async def _send(self, texts: Sequence[str], window: int) -> list[Any]:
         body = {
@@ -197,14 +125,7 @@ class OllamaEmbedder:
             "keep_alive": self._keep_alive,
             "options": {"num_ctx": window},
         }
-        try:
-            reply = await fetch(self._service, self._open(), "POST", "/api/embed", seconds=self._seconds, body=body)
-        except TimeoutError as error:
-            raise EmbedderUnavailableError(
-                f"Ollama at {self.url} did not embed {len(texts)} texts with {self._model} within "
-                f"{self._seconds:g} s (embedder.timeout_seconds).",
-                hint="It may be loading the model, or be slow: raise that limit, or choose a smaller model.",
-            ) from error
+        reply = await self._post("/api/embed", body, texts)
         rows = reply.body.get("embeddings") if isinstance(reply.body, dict) else None
         if reply.status == httpx.codes.OK and isinstance(rows, list):
             return rows

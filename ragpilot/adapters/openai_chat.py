@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any
 
-import httpx
-
 from ragpilot.adapters import openai_service
-from ragpilot.adapters.http import Reply, Service, complaint, new_client
-from ragpilot.adapters.streaming import Patience, StreamLimits, json_object, server_sent_data, streamed_lines
+from ragpilot.adapters.http import Reply, Service, complaint
+from ragpilot.adapters.service_chat import ServiceChat
+from ragpilot.adapters.streaming import StreamLimits, json_object, server_sent_data, streamed_lines
 from ragpilot.adapters.thinking import ThinkingFilter
-from ragpilot.adapters.token_prefix import encodable
 from ragpilot.adapters.usage import usage_of
 from ragpilot.errors import RagPilotError
-from ragpilot.types import Health, ModelIdentity, ModelUsage, Prompt
+from ragpilot.types import ModelIdentity, ModelUsage, Prompt
 
 logger = logging.getLogger(__name__)
 
-LEAST_WINDOW = 1024
 OPTIONAL = ("stream_options", "temperature", "max_tokens")
 """Fields that some server or model refuses; each is left out, or renamed, once it was refused by name."""
 
 
-class OpenAiChat:
+class OpenAiChat(ServiceChat):
     """Streams answers from llama.cpp's server, vLLM, LM Studio and whatever else speaks this protocol."""
 
     def __init__(
@@ -52,19 +48,9 @@ class OpenAiChat:
         Raises:
             ConfigError: ``url`` is no address.
         """
-        self.context_window = context_window
-        self._service = Service(vendor, openai_service.base_url(url), "chat")
-        self._model = model
-        self._limits = limits or StreamLimits()
-        self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        service = Service(vendor, openai_service.base_url(url), "chat")
+        super().__init__(service, model, context_window=context_window, limits=limits, api_key=api_key)
         self._refused: set[str] = set()
-        self._client: httpx.AsyncClient | None = None
-        self._described = False
-
-    @property
-    def url(self) -> str:
-        """The address that endpoints are joined to."""
-        return self._service.url
 
     @property
     def identity(self) -> ModelIdentity:
@@ -78,11 +64,7 @@ class OpenAiChat:
             ChatModelUnavailableError: The server cannot be reached, or it is not clear which model is meant.
         """
         self._model, listed = await openai_service.resolve_model(self._service, self._open(), self._model)
-        found = await openai_service.context_length(self._service, self._open(), listed)
-        if found and found < self.context_window:
-            logger.warning("%s has a window of %d tokens; chat.context_window is lowered to that", self._model, found)
-            self.context_window = max(found, LEAST_WINDOW)
-        self._described = True
+        self._fit(await openai_service.context_length(self._service, self._open(), listed))
 
     async def stream(
         self,
@@ -102,9 +84,7 @@ class OpenAiChat:
             ChatModelTimeoutError: A limit was passed; the message names it.
             ChatModelError: The server failed, before or while it streamed.
         """
-        patience = Patience(self._limits, self._service, self._model or "the model")
-        if not self._described:
-            await patience.wait(self.prepare())
+        patience = await self._begun()
         answer = _Answer(self._service, self.identity.name)
         for _ in range(len(OPTIONAL) + 1):
             body = self._body(prompt, temperature, max_tokens)
@@ -132,31 +112,13 @@ class OpenAiChat:
         if report:
             report(usage_of(self.identity.name, prompt, *answer.counts, cut=answer.cut, max_tokens=max_tokens))
 
-    async def check(self) -> Health:
-        """Whether the server answers and lists models. Never raises."""
-        started = time.perf_counter()
-        try:
-            await self.prepare()
-        except RagPilotError as error:
-            return Health(ok=False, detail=str(error))
-        detail = f"{self.url}, {self._model}, window of {self.context_window} tokens"
-        return Health(ok=True, detail=detail, latency_ms=(time.perf_counter() - started) * 1000)
-
-    async def aclose(self) -> None:
-        """Close the connections. Idempotent."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.aclose()
-
-    def _open(self) -> httpx.AsyncClient:
-        if self._client is None:
-            self._client = new_client(self._service, self._headers)
-        return self._client
+    def _detail(self) -> str:
+        return f"{self.url}, {self._model}, window of {self.context_window} tokens"
 
     def _body(self, prompt: Prompt, temperature: float, max_tokens: int) -> dict[str, Any]:
         body = {
             "model": self._model,
-            "messages": [{"role": item.role, "content": encodable(item.content)} for item in prompt.messages()],
+            "messages": self._messages(prompt),
             "stream": True,
             "stream_options": {"include_usage": True},
             "temperature": temperature,
