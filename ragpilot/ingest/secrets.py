@@ -7,7 +7,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from ragpilot.ingest.secret_commands import find_in_commands
 from ragpilot.ingest.secret_patterns import TOKEN_KINDS, TokenKind
+from ragpilot.ingest.secret_placeholders import is_placeholder
+from ragpilot.ingest.secret_places import find_in_places
 
 _KEY_BEGIN = re.compile(r"-----BEGIN ([A-Z0-9 ]{0,40})PRIVATE KEY(?: BLOCK)?-----")
 _KEY_END = "-----END "
@@ -23,12 +26,12 @@ _NAME_ANCHORS = tuple(
     "passw passphrase pwd secret token credential api access account private encryption signing auth client".split()
 )
 _NAMED_VALUE = re.compile(
-    r"(?:passw(?:or)?d|passphrase|pwd|secret|token|credentials?"
+    r"(?:(?P<password>passw(?:or)?d|passphrase|pwd)|secret|token|credentials?"
     r"|(?:api|access|account|private|encryption|signing|auth|client)[_-]?key)"
     r"(?P<rest>[A-Za-z0-9_]{0,24})(?:[\"']\]?\s{0,3}(?P<comma>,)|[\"'\]]{0,3}\s{0,4}"
     r"(?::\s{0,2}(?:str|string|&str)\s{0,3}=|:=|=>|->|[=:>])|[\"']\s{1,4}value\s{0,3}=)\s{0,4}"
-    r"(?:[bruf]{0,2}(?P<quote>[\"'`])(?P<quoted>[^\"'`\s]{8,500}+)(?P=quote)"
-    r"|(?P<bare>[A-Za-z0-9+/_=.~!@$%^&*-]{12,200}+)(?=[ \t]{0,20}(?:[#;]|$|</)))",
+    r"(?:[bruf]{0,2}(?P<quote>[\"'`])(?P<quoted>[^\"'`\s]{6,500}+)(?P=quote)"
+    r"|(?P<bare>[A-Za-z0-9+/_=.~!@$%^&*-]{12,200}+)(?=[ \t]{0,20}(?:[#;\"']|$|</)))",
     re.IGNORECASE | re.MULTILINE,
 )
 _NO_SECRET_SUFFIX = re.compile(
@@ -36,15 +39,9 @@ _NO_SECRET_SUFFIX = re.compile(
     r"|prefix|suffix|ttl|expir\w*|timeout|count|limit|hint|placeholder|message|error|class|cls|id|ids|provider|policy|version)s?",
     re.IGNORECASE,
 )
-_PLACEHOLDER = re.compile(
-    r".*(?:example|placeholder|changeme|change[-_]me|dummy|redacted|your[-_]|my[-_]?(?:secret|token|key|pass)|xxx"
-    r"|\*\*\*|\.\.\.|<|>|\$\{|\$\(|\{\{|%\(|%s|\(\?|\{\d|^\.{0,2}/|\[.*\]|\\\\|\{\w*\}|12345678|insert|todo|not[-_]a|fake[-_]?(?:token|secret|pass)).*"
-    r"|\$\w+|%\w+%"
-    r"|(?:pass(?:word|wd)?|pwd|secret|token|key|user(?:name)?|admin|root|guest|test|postgres|mysql|foo|bar|none|null|true|false)\d{0,3}",
-    re.IGNORECASE,
-)
 _HEX = re.compile(r"[0-9a-fA-F]{32,}")
 _WORDLIKE = re.compile(r"[a-z]+(?:[-_./:][a-z0-9]{1,12})*|[A-Z]+(?:[-_./:][A-Z0-9]{1,12})*")
+_SHORT = 8
 _ENTROPY_QUOTED, _ENTROPY_BARE, _ENTROPY_SHARE = 3.0, 3.3, 0.8
 
 
@@ -73,10 +70,12 @@ def _find(text: str) -> Iterator[tuple[int, int, str]]:
             yield *match.span("value" if "value" in kind.expression.groupindex else 0), kind.name
     if "://" in text:
         for match in _URL_PASSWORD.finditer(text):
-            if not _PLACEHOLDER.fullmatch(match["value"]):
+            if not is_placeholder(match["value"]):
                 yield *match.span("value"), "url-password"
     yield from _connection_passwords(text, lowered)
     yield from _named_values(text, lowered)
+    yield from find_in_commands(text, lowered)
+    yield from find_in_places(text, lowered)
 
 
 def _lowered(text: str) -> str:
@@ -128,7 +127,7 @@ def _connection_passwords(text: str, lowered: str) -> Iterator[tuple[int, int, s
     """``Server=…;Password=…``: a pair counts only beside the others of a connection string."""
     for place in _places(lowered, ("password", "pwd")):
         match = None if _joined(text, place) else _PAIR_PASSWORD.match(text, place)
-        if match is None or _PLACEHOLDER.fullmatch(match["value"]):
+        if match is None or is_placeholder(match["value"]):
             continue
         around = text[max(0, place - 300) : match.end() + 300]
         if ";" in around and _CONNECTION.search(around):
@@ -146,12 +145,14 @@ def _named_values(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
         if match["comma"] and not text[place : match.start("comma")].rstrip(" \t\"'").isupper():
             continue  # define('DB_PASSWORD', '…') gives a value to a name; f("token", "…") may mean anything
         group = "quoted" if match["quoted"] else "bare"
+        if len(match[group]) < _SHORT and not match["password"]:
+            continue  # of other secrets nothing so short is one
         if _looks_random(match[group], quoted=group == "quoted"):
             yield *match.span(group), "assigned-secret"
 
 
 def _looks_random(value: str, *, quoted: bool) -> bool:
-    if _PLACEHOLDER.fullmatch(value) or _WORDLIKE.fullmatch(value):
+    if is_placeholder(value) or _WORDLIKE.fullmatch(value):
         return False
     digits = sum(map(str.isdigit, value))
     letters = sum(map(str.isalpha, value))

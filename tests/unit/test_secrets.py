@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import random
+import re
 import sysconfig
 import time
 from pathlib import Path
@@ -109,6 +110,57 @@ def test_tokens_are_replaced(kind: str, line: str) -> None:
     assert secret[-12:] not in middle
 
 
+# A password that is a plain word or short counts where nothing but a password can stand.
+PLACES: list[tuple[str, str]] = [
+    ("command-password", "curl -u admin:letmein https://api.example.org"),
+    ("command-password", "curl -fsSLuadmin:letmein https://api.example.org"),
+    ("command-password", "  - run: curl -X POST --user 'ann:letmein' https://api.example.org"),
+    ("command-password", 'subprocess.run(["curl", "-u", "admin:letmein", url])'),
+    ("command-password", "curl \\\n  -u admin:letmein \\\n  https://api.example.org"),
+    ("command-password", "mysql -u root -pletmein shop"),
+    ("command-password", "mysqldump --user=root --password=letmein shop > shop.sql"),
+    ("command-password", "psql --password=ab1x"),
+    ("command-password", "deploy --db-password letmein --host db"),
+    ("command-password", "deploy --password 'letmein'"),
+    ("command-password", 'args = ["--password", "letmein"]'),
+    ("command-password", "docker login -u ann -p letmein registry.example.org"),
+    ("command-password", "sshpass -pletmein ssh ann@host"),
+    ("command-password", "redis-cli -h cache -a letmein ping"),
+    ("command-password", "ldapsearch -x -D cn=admin -w letmein"),
+    ("command-password", "sqlcmd -S db -U sa -P letmein"),
+    ("command-password", "keytool -genkey -storepass letmein"),
+    ("command-password", "openssl pkcs12 -passin pass:letmein -in a.p12"),
+    ("command-password", "smbclient //host/share -U ann%letmein"),
+    ("command-password", "java -Dspring.datasource.password=letmein -jar shop.jar"),
+    ("command-password", 'echo "root:letmein" | chpasswd'),
+    ("command-password", "echo letmein | docker login -u ann --password-stdin"),
+    ("environment-password", "PGPASSWORD=letmein psql -h db"),
+    ("environment-password", "export MYSQL_PWD='letmein'"),
+    ("environment-password", "  MYSQL_ROOT_PASSWORD: letmein"),
+    ("environment-password", "      - POSTGRES_PASSWORD=letmein"),
+    ("environment-password", "ENV MYSQL_ROOT_PASSWORD letmein"),
+    ("environment-password", 'os.environ["PGPASSWORD"] = "letmein"'),
+    ("environment-password", "- name: MYSQL_ROOT_PASSWORD\n  value: letmein"),
+    ("environment-password", "SHOP_PASSWORD=letme1n"),
+    ("sql-password", "CREATE USER ann WITH PASSWORD 'letmein';"),
+    ("sql-password", "ALTER USER 'root'@'localhost' IDENTIFIED BY 'letmein';"),
+    ("sql-password", "create login ann with password = N'letmein'"),
+    ("netrc-password", "machine db.example.org login ann password letmein"),
+    ("auth-password", 'requests.get(url, auth=("ann", "letme1n"))'),
+    ("authorization-header", "-H 'Authorization: Basic YW5uOmxldG1laW4='"),
+    ("assigned-secret", 'password = "letme1n"'),
+]
+
+
+@pytest.mark.parametrize(("kind", "text"), PLACES, ids=[f"{kind}-{at}" for at, (kind, _) in enumerate(PLACES)])
+def test_passwords_are_replaced_where_nothing_else_can_stand(kind: str, text: str) -> None:
+    redacted, kinds = redact(text)
+    assert kinds == (kind,)
+    secret = re.search(r"letme[i1]n|ab1x|YW5uOmxldG1laW4=", text)
+    assert secret is not None
+    assert redacted == text.replace(secret[0], f"[redacted:{kind}]")
+
+
 def test_there_are_many_kinds() -> None:
     assert len({kind.name for kind in TOKEN_KINDS}) >= 60
     assert len({kind for kind, _ in TOKENS}) >= 50
@@ -166,6 +218,38 @@ publicKeyToken="b77a5c561934e089"
 key-value pairs and sk-learn, task-1234567890123456789012345678901234567890
 ssh://git@github.com:22/org/repo.git
 http://[::1]:8080/@scope/package
+curl -u user:pass https://api.example.org
+curl -u "$USER:$PASSWORD" https://api.example.org
+curl -u <user>:<password> https://api.example.org
+curl -u $TOKEN: https://api.example.org
+mysql -u root -p shop
+mysql -uroot -p$MYSQL_PWD shop
+mkdir -p a/b && docker run -p 8080:80 mysql
+docker login -u $USER -p $PASSWORD
+tool --password=<password>
+tool --password=PASSWORD
+tool --password="${PASSWORD}"
+tool [--user USER] [--password PASSWORD]
+  --password VALUE   the password of the database
+The --password option is required unless --token is given.
+Use --password instead, or --token.
+parser.add_argument("--password", help="of the database")
+parser.add_argument("--password", default=None)
+PGPASSWORD=$PGPASSWORD psql
+POSTGRES_PASSWORD=changeme
+POSTGRES_PASSWORD: postgres
+POSTGRES_PASSWORD: ${{ secrets.DATABASE }}
+DB_PASSWORD = os.environ["DB_PASSWORD"]
+DB_PASSWORD = read_password()
+RESET_PASSWORD = "reset"
+ENABLE_PASSWORD=true
+ERROR_WRONG_PASSWORD=1045
+OLDPWD=/home/ann
+CREATE USER ann WITH PASSWORD '<password>';
+session.get(url, auth=(name, password))
+session.get(url, auth=("user", "pass"))
+Authorization: Basic authentication
+echo $PASSWORD | docker login --password-stdin
 """
 
 
@@ -211,6 +295,15 @@ HOSTILE = {
     "names": "password" * (SIZE // 8),
     "an open string": 'secret="' + "a1" * (SIZE // 2),
     "dots": "MNO." * (SIZE // 4),
+    "commands": "curl -u a " * (SIZE // 10),
+    "commands without blanks": "curl/" * (SIZE // 5),
+    "options": "--password a " * (SIZE // 13),
+    "dashes": "-a" * (SIZE // 2),
+    "variables": "MY_PASS" * (SIZE // 7),
+    "statements": "create user " * (SIZE // 12),
+    "machines": "machine a login a " * (SIZE // 18),
+    "echoes": "echo a | " * (SIZE // 9),
+    "continued lines": "curl \\\n" * (SIZE // 7),
 }
 
 

@@ -1,0 +1,127 @@
+"""Passwords that are known by the option of a command that they are given to, however short or plain they are.
+
+What stands there is a password and nothing else, so that ``letmein`` counts as much as a random string; what only
+stands for one (``<password>``, ``$PASSWORD``, ``PASSWORD``) is left alone, and so is prose, where a word comes behind
+an option by chance.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ragpilot.ingest.secret_placeholders import is_literal
+
+Found = tuple[int, int, str]
+"""Where a secret begins and ends, and its kind."""
+
+KIND = "command-password"
+
+QUOTED = r"(?P<quote>[\"'])(?P<quoted>[^\n\"']{1,200})(?P=quote)"
+_BARE = r"(?P<bare>[^\s\"'`|;&<>(){}\[\],\\]{1,200})"
+VALUE = f"(?:{QUOTED}|{_BARE})"
+_NEXT = r"(?:[ \t]{1,8}|=|[ \t]{0,4}\\\n[ \t]{0,40}|[\"'],\s{1,40}(?=[\"']))"
+"""Between an option and its value: blanks, a continued line, or the middle of a list of arguments."""
+_USER_AND = (
+    r"(?:(?P<quote>[\"'])[^\s:\"']{0,100}:(?P<quoted>[^\n\"']{1,200})(?P=quote)"
+    r"|[^\s:\"']{0,100}:(?P<bare>[^\s\"'`|;&<>\\]{1,200}))"
+)
+
+
+def _option(names: str, separator: str = _NEXT, value: str = VALUE) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w-])(?:{names}){separator}{value}")
+
+
+_EITHER = f"(?:{_NEXT})?"
+"""Also nothing at all: ``-ppassword``."""
+_LOGIN = _option("-p|--password")
+_COMMANDS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("curl", _option(r"-[a-zA-Z#]{0,8}[uU]|--user|--proxy-user", _EITHER, _USER_AND)),
+    (r"https?|xhs?", _option(r"-a|--auth", _EITHER, _USER_AND)),
+    (r"mysql(?:dump|admin|import|show|check|slap|sh)?|mariadb(?:-\w{1,10})?", _option("-p", "")),
+    ("sshpass", _option("-p", _EITHER)),
+    (r"(?:docker|podman|nerdctl|buildah|skopeo|oras|crane auth|helm registry|az acr|az|oc|cf) login", _LOGIN),
+    (r"mongo(?:sh|dump|restore|export|import)?", _LOGIN),
+    ("redis-cli", _option("-a|--pass")),
+    (r"ldap(?:search|add|modify|delete|passwd|whoami)", _option("-w", _EITHER)),
+    (r"sqlcmd|bcp|osql|isql", _option("-P", _EITHER)),
+    (r"zip|unzip", _option("-P")),
+    (r"7z[ar]?", _option("-p", "")),
+    (r"keytool|jarsigner|apksigner", _option(r"-{1,2}(?:storepass|keypass|srcstorepass|deststorepass)")),
+    ("openssl", re.compile(f"(?<![\\w-])pass:{_BARE}")),
+    (r"smbclient|rpcclient", _option("-U|--user", _EITHER, _USER_AND.replace(":", "%").replace("(?%", "(?:"))),
+    (
+        "htpasswd",
+        re.compile(rf"[ \t]-\w{{0,4}}b\w{{0,4}}[ \t]{{1,4}}\S{{1,120}}[ \t]{{1,4}}\S{{1,80}}[ \t]{{1,4}}{VALUE}"),
+    ),
+    (r"rabbitmqctl (?:add_user|change_password)", re.compile(rf"[ \t]{{1,4}}\S{{1,80}}[ \t]{{1,4}}{VALUE}")),
+)
+_COMMAND = re.compile(r"(?<![\w.:@=$-])(?:" + "|".join(f"({name})" for name, _ in _COMMANDS) + r")(?![\w.:-])")
+_LONGEST_COMMAND = 2_000
+
+_LONG_OPTION = re.compile(
+    r"(?:(?<![\w-])--?(?:[a-z0-9]{1,20}-){0,3}(?:password|passwd|passphrase|passcode|pwd)"
+    r"|(?<![\w-])-[DP][\w.]{0,60}[pP]assword)"
+    rf"(?:(?P<sure>=|[\"'],\s{{1,40}}(?=[\"']))|[ \t]{{1,4}}){VALUE}(?P<behind>[ \t]{{0,8}}(?:\\$|[|;&]|-))?",
+    re.MULTILINE,
+)
+_PROSE = re.compile(r"[A-Za-z][a-z]*[.,:;!?]?")
+_LEAST_PLAIN = 6
+_CONNECTIVES = frozenset("option options instead together without before unless argument either flags".split())
+
+_ECHOED = re.compile(
+    r"echo[ \t]{1,4}(?:-n[ \t]{1,4})?[\"']?(?P<bare>[^\s\"'|$`]{1,200})[\"']?[ \t]{0,4}\|[^|\n]{0,80}?"
+    r"(?P<reader>--password-stdin|\bsudo[ \t]{1,4}-S|\bchpasswd\b|\bpasswd[ \t]{1,4}--stdin)"
+)
+
+
+def find_in_commands(text: str, lowered: str) -> Iterator[Found]:
+    """Passwords in commands. ``lowered``: the text in lower case, letter for letter. Linear in its length."""
+    yield from _own_options(text)
+    if "pass" in lowered or "pwd" in lowered:
+        for match in _LONG_OPTION.finditer(text):
+            if match["sure"] or _is_given(match):
+                yield from literal_in(match, KIND)
+    for match in _ECHOED.finditer(text) if "echo" in text else ():
+        user, colon, _ = match["bare"].partition(":")
+        start, end = match.span("bare")
+        if match["reader"] == "chpasswd":
+            start = start + len(user) + 1 if colon else end
+        if is_literal(text[start:end]):
+            yield start, end, KIND
+
+
+def literal_in(match: re.Match[str], kind: str) -> Iterator[Found]:
+    """The value of a match of ``VALUE``, where it is a literal."""
+    group = "bare" if match.groupdict().get("bare") is not None else "quoted"
+    if is_literal(match[group]):
+        yield *match.span(group), kind
+
+
+def _own_options(text: str) -> Iterator[Found]:
+    """What each command takes, on its line and those that continue it, up to the next command."""
+    command = _COMMAND.search(text)
+    while command is not None:
+        following = _COMMAND.search(text, command.end())
+        farthest = min(len(text) if following is None else following.start(), command.end() + _LONGEST_COMMAND)
+        end = _end_of_command(text, command.end(), farthest)
+        for match in _COMMANDS[(command.lastindex or 1) - 1][1].finditer(text, command.end(), end):
+            yield from literal_in(match, KIND)
+        command = following
+
+
+def _end_of_command(text: str, start: int, farthest: int) -> int:
+    end = text.find("\n", start, farthest)
+    while end > 0 and text[end - 1] == "\\":
+        end = text.find("\n", end + 1, farthest)
+    return farthest if end < 0 else end
+
+
+def _is_given(match: re.Match[str]) -> bool:
+    """Whether what stands a blank behind an option is its value: in prose, and in help texts, it is the next word."""
+    if match["quoted"] is not None:
+        return " " not in match["quoted"]
+    value = match["bare"]
+    if _PROSE.fullmatch(value) is None:
+        return True
+    return match["behind"] is not None and len(value) >= _LEAST_PLAIN and value.lower() not in _CONNECTIVES

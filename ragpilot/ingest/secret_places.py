@@ -1,0 +1,94 @@
+"""Passwords that are known by the variable, statement or pair that they stand in, however short or plain they are."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+
+from ragpilot.ingest.secret_commands import QUOTED, VALUE, Found, literal_in
+from ragpilot.ingest.secret_placeholders import is_literal
+
+_READ_BY_PROGRAMS = re.compile(
+    r"PGPASSWORD|MYSQL_PWD|SSHPASS|REDISCLI_AUTH|(?:RESTIC|REDIS|VAULT)_PASSWORD|(?:BORG|GPG)_PASSPHRASE"
+    r"|(?:MYSQL|MARIADB|POSTGRES|POSTGRESQL|PG|DB|DATABASE|MSSQL|SA|ORACLE|MONGO|MONGODB|RABBITMQ|ELASTIC"
+    r"|ELASTICSEARCH|KIBANA|NEO4J|INFLUXDB|MINIO|KEYCLOAK|KC|GRAFANA|GF|LDAP|SMTP|MAIL|VNC|SUDO|ROOT|ADMIN|FTP|SFTP"
+    r"|CLICKHOUSE|COUCHDB|JENKINS|NEXUS|PGADMIN|DJANGO|WORDPRESS|NEXTCLOUD|SPRING)"
+    r"(?:_[A-Z]{2,14}){0,3}_(?:PASSWORD|PASSWD|PASS|PWD)"
+)
+"""Variables that hold the password of some program or service by custom: a plain word counts, too."""
+_PASSWORD_NAME = re.compile(r"\w+(?:_PASSWORD|_PASSWD|_PASSPHRASE|_PWD|_PASS)|PASSWORD|PASSWD|PASSPHRASE")
+_VARIABLE = re.compile(
+    r"(?<![A-Za-z0-9_.-])(?P<name>[A-Z0-9_]{0,60}(?:PASSWORD|PASSWD|PASSPHRASE|PWD|PASS|REDISCLI_AUTH))(?![A-Za-z0-9_])"
+    r"(?P<joint>=|[\"']?\]?[ \t]{0,3}(?::=|[=,])[ \t]{1,4}|[\"']?:[ \t]{1,8}|[\"']:"
+    r"|[\"']?[ \t]{0,4}\n[ \t]{1,60}value:[ \t]{1,8}|[ \t]{1,4})"
+    rf"{VALUE}(?=[\s\"',;)}}\]]|$)"
+)
+_DOCKERFILE = re.compile(r"(?:^|\n)[ \t]{0,8}ENV[ \t]{1,8}$")
+_FARTHEST = 24
+_LEAST = 6
+
+_SQL = re.compile(
+    r"(?:identified\s{1,8}(?:with\s{1,8}\S{1,40}\s{1,8})?(?:by|as)\s{1,8}(?:password\s{1,8})?"
+    r"|(?:create|alter)\s{1,8}(?:user|role|login)\b[^;']{0,200}?\bpassword\s{0,8}=?\s{0,8}N?"
+    r"|set\s{1,8}password\b[^;]{0,100}?=\s{0,8}(?:password\s{0,4}\(\s{0,4})?)"
+    r"'(?P<quoted>[^'\n]{1,200})'",
+    re.IGNORECASE,
+)
+_NETRC = re.compile(r"machine\s{1,20}\S{1,100}\s{1,20}login\s{1,20}\S{1,100}\s{1,20}password\s{1,20}" + VALUE)
+_PAIR = re.compile(
+    r"(?:\bauth\s{0,3}=\s{0,3}|(?:Basic|Digest|Proxy)Auth)\(\s{0,20}[bru]{0,2}[\"'][^\"'\n]{1,80}[\"'],\s{0,20}[bru]{0,2}"
+    + QUOTED
+)
+_BASIC = re.compile(r"basic\s{1,3}(?P<bare>[A-Za-z0-9+/]{8,400}={0,2})(?![A-Za-z0-9+/=])", re.IGNORECASE)
+
+
+def find_in_places(text: str, lowered: str) -> Iterator[Found]:
+    """Passwords by their places. ``lowered``: the text in lower case, letter for letter. Linear in its length."""
+    if any(part in text for part in ("PASS", "PWD", "REDISCLI_AUTH")):
+        for match in _VARIABLE.finditer(text):
+            if _is_password(match, text):
+                yield from literal_in(match, "environment-password")
+    for match in _matches_at(_SQL, text, lowered, ("identified", "create", "alter", "set")):
+        yield from literal_in(match, "sql-password")
+    for match in _matches_at(_NETRC, text, lowered, ("machine",)):
+        yield from literal_in(match, "netrc-password")
+    for match in _PAIR.finditer(text) if "auth" in lowered else ():
+        if not match["quoted"].isalpha():
+            yield from literal_in(match, "auth-password")
+    for match in _matches_at(_BASIC, text, lowered, ("basic",)):
+        if _holds_a_password(match["bare"]):
+            yield *match.span("bare"), "authorization-header"
+
+
+def _matches_at(
+    expression: re.Pattern[str], text: str, lowered: str, anchors: tuple[str, ...]
+) -> Iterator[re.Match[str]]:
+    for anchor in anchors:
+        at = lowered.find(anchor)
+        while at >= 0:
+            if (match := expression.match(text, at)) is not None:
+                yield match
+            at = lowered.find(anchor, at + len(anchor))
+
+
+def _is_password(match: re.Match[str], text: str) -> bool:
+    """Whether a variable is there for a password and is given one; one of no known program, if it looks like one."""
+    name, joint, quoted = match["name"], match["joint"], match["quoted"]
+    value = match["bare"] if quoted is None else quoted
+    if not joint.strip() and not _DOCKERFILE.search(text, max(0, match.start() - _FARTHEST), match.start()):
+        return False
+    if _READ_BY_PROGRAMS.fullmatch(name):
+        # In code, a bare word behind a blank is the name of another variable.
+        return quoted is not None or joint.strip() not in ("=", ":=", ",") or joint == "="
+    looks_like_one = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    return joint == "=" and len(value) >= _LEAST and looks_like_one and _PASSWORD_NAME.fullmatch(name) is not None
+
+
+def _holds_a_password(encoded: str) -> bool:
+    try:
+        user, colon, password = base64.b64decode(encoded, validate=True).decode("utf-8").partition(":")
+    except (binascii.Error, UnicodeDecodeError):
+        return False
+    return bool(colon) and user.isprintable() and is_literal(password)
