@@ -7,6 +7,8 @@ from typing import Final
 NAME: Final = "pilot-rag-ask"
 """Agents put it before the names of the tools: ``…pilot-rag-ask__ask``."""
 TITLE: Final = "RagPilot"
+REVISIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
+"""The revisions of the protocol that are spoken, oldest first; from 2026 on they know no handshake."""
 INSTRUCTIONS: Final = """\
 RagPilot knows one team's indexed code and documents, and nothing else. Ask it before you search or guess.
 `ask` answers a question in words, with the sources it rests on. `rag_query` gives the passages themselves, faster and

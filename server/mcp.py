@@ -10,10 +10,12 @@ import asyncio
 from typing import TYPE_CHECKING, cast
 
 from ragpilot.errors import AuthenticationError, PermissionDeniedError
-from ragpilot.types import Actor
+from ragpilot.mcp_identity import REVISIONS
+from ragpilot.mcp_messages import UNSUPPORTED_VERSION, MessageError, is_id, read_message
+from ragpilot.types import Actor, Permission
 from server.context import Context
-from server.guard import AsgiApp, Message, Receive, Scope, Send
-from server.mcp_rpc import PATHS, check_message
+from server.guard import AsgiApp, Message, Receive, Scope, Send, request_id
+from server.mcp_rpc import CONTENT_TYPE, PATHS, rejection
 from server.origins import RawHeaders, header_values
 from server.problems import Problem, ProblemError, from_error
 
@@ -25,6 +27,8 @@ ACTOR = "ragpilot.actor"
 _ALLOWED = (("Allow", "OPTIONS, POST"),)
 _SESSION_ERA = ("2024-", "2025-")
 """Revisions of the protocol that know sessions; later ones have none, and ignore the header."""
+_PERMISSIONS: tuple[Permission, ...] = ("ask", "ingest")
+"""One of them opens the door; which tools there are behind it depends on which."""
 
 
 def actor_of(scope: Scope) -> Actor:
@@ -54,7 +58,19 @@ class McpMount:
         _check(scope["method"], scope["headers"])
         scope[ACTOR] = self._actor(scope["headers"])
         body = await receive()
-        check_message(body.get("body", b""))
+        try:
+            message = read_message(body.get("body", b""))
+        except MessageError as error:
+            await _reject(send, rejection(error, request_id(scope)))
+            return
+        asked = _unsupported(scope["headers"])
+        if asked is not None:
+            words = f"The protocol version {asked!r} is not supported; supported are {', '.join(REVISIONS)}."
+            number = message.get("id")
+            refused = MessageError(UNSUPPORTED_VERSION, words, id=number if is_id(number) else None)
+            versions = {"supported": list(REVISIONS), "requested": asked}
+            await _reject(send, rejection(refused, request_id(scope), **versions))
+            return
         await (await self._started()).serve(scope, _with(body, receive), send)
 
     async def aclose(self) -> None:
@@ -67,10 +83,9 @@ class McpMount:
     def _actor(self, headers: RawHeaders) -> Actor:
         try:
             actor = self._context.access.actor(headers)
-            if not actor.may("ask"):
-                raise PermissionDeniedError(
-                    f"The actor {actor.name!r} does not hold the permission 'ask', which this needs."
-                )
+            if not any(actor.may(permission) for permission in _PERMISSIONS):
+                words = " or ".join(map(repr, _PERMISSIONS))
+                raise PermissionDeniedError(f"The actor {actor.name!r} does not hold the permission {words}.")
         except (AuthenticationError, PermissionDeniedError) as error:
             raise ProblemError(from_error(error)) from None
         return actor
@@ -94,6 +109,18 @@ def _with(first: Message, receive: Receive) -> Receive:
         return waiting.pop() if waiting else await receive()
 
     return again
+
+
+async def _reject(send: Send, body: bytes) -> None:
+    headers = [(b"content-type", CONTENT_TYPE.encode()), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 400, "headers": headers})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def _unsupported(headers: RawHeaders) -> str | None:
+    """The first revision that the headers name and nobody here speaks; a client that names none is of an early one."""
+    named = header_values(headers, b"mcp-protocol-version")
+    return next((value[:100] for value in named if value not in REVISIONS), None)
 
 
 def _load() -> type[Protocol]:

@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import KNOWN_PROTOCOL_VERSIONS
 
 from ragpilot.config import ActorSettings, ServerSettings
+from ragpilot.mcp_identity import REVISIONS as REVISIONS_SPOKEN
 from tests.fakes import ScriptedChatModel
 from tests.server.agents import HEADERS, MODERN, REVISIONS, address, agent, answer, error, message
 from tests.server.support import (
@@ -83,48 +86,83 @@ INITIALIZE = {
 }
 
 
-NO_MESSAGES = [
-    (b"", -32700),
-    (b"{bad", -32700),
-    (b"\xff", -32700),
-    (b"[" * 10_000, -32700),
-    (b"[]", -32600),
-    (b"[" + LIST + b"]", -32600),
-    (b"42", -32600),
-    (b"null", -32600),
-    (b"{}", -32600),
-    (b'{"jsonrpc": "1.0", "id": 1, "method": "ping"}', -32600),
-    (b'{"jsonrpc": "2.0", "id": 1}', -32600),
+NO_MESSAGES: list[tuple[bytes, int, int | str | None]] = [
+    (b"", -32700, None),
+    (b"{bad", -32700, None),
+    (b"\xff", -32700, None),
+    (b"[" * 10_000, -32700, None),
+    (message("ping", {"x": float("nan")}), -32700, None),
+    (b"[]", -32600, None),
+    (b"[" + LIST + b"]", -32600, None),
+    (b"42", -32600, None),
+    (b"null", -32600, None),
+    (b"{}", -32600, None),
+    (b'{"jsonrpc": "1.0", "id": 1, "method": "ping"}', -32600, 1),
+    (b'{"jsonrpc": "2.0", "id": "one"}', -32600, "one"),
+    (b'{"jsonrpc": "2.0", "id": 1, "method": 7}', -32600, 1),
+    (b'{"jsonrpc": "2.0", "id": 1, "error": 7}', -32600, 1),
+    (b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": []}', -32602, 1),
+    (b'{"jsonrpc": "2.0", "method": "notifications/initialized", "params": []}', -32602, None),
 ]
+ODD_IDS: list[Any] = [None, {}, [], 1.5, 1.0, True, False]
 
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("headers", [HEADERS, MODERN], ids=["2025", "2026"])
 async def test_what_is_no_message_is_an_error_of_the_protocol(server: Running, headers: dict[str, str]) -> None:
-    for body, code in NO_MESSAGES:
+    odd = [(message("ping", id=number), -32600, None) for number in ODD_IDS]
+    for body, code, number in [*NO_MESSAGES, *odd]:
         response = await server.call("POST", "/mcp", body, headers)
         found = answer(response)
-        assert (response.status, found["id"], found["error"]["code"]) == (400, None, code), body[:50]
+        assert (response.status, found["id"], found["error"]["code"]) == (400, number, code), body[:50]
         assert found["error"]["data"]["requestId"] == response.headers["x-request-id"]
+        # Words for whoever wrote the client, and none of the library's own.
+        assert 10 < len(found["error"]["message"]) < 120
+        assert "pydantic" not in response.body.decode()
+
+
+@pytest.mark.asyncio
+async def test_an_id_is_a_text_or_a_whole_number(server: Running) -> None:
+    for number in (0, -1, 10**15, "", "a"):
+        assert answer(await server.call("POST", "/mcp", message("ping", id=number), HEADERS))["id"] == number
 
 
 @pytest.mark.asyncio
 async def test_calls_that_make_no_sense_are_errors_of_the_protocol(server: Running) -> None:
-    for body, code in (
-        (message("nope"), -32601),
-        (message("prompts/list"), -32601),
-        (message("tools/call"), -32602),
-        (message("tools/call", {"name": 7}), -32602),
-        (message("tools/call", {"name": "ask", "arguments": ["context budget"]}), -32602),
-        (message("tools/call", {"name": "nope", "arguments": {}}), -32602),
+    for body, code, words in (
+        (message("nope"), -32601, "Method not found"),
+        (message("prompts/list"), -32601, "Method not found"),
+        (message("initialize"), -32602, "initialize needs 'protocolVersion' in its 'params': a text."),
+        (message("tools/call"), -32602, "tools/call needs 'name' in its 'params': a text."),
+        (message("tools/call", {"name": 7}), -32602, "tools/call needs 'name' in its 'params': a text."),
+        (message("tools/call", {"name": "ask", "arguments": ["x"]}), -32602, "'arguments' must be an object."),
+        (message("tools/call", {"name": "ask", "_meta": 7}), -32602, "'_meta' must be an object."),
+        (message("tools/call", {"name": "ask", "_meta": {"progressToken": 1.5}}), -32602, "'progressToken' must be"),
+        (message("tools/list", {"cursor": 7}), -32602, "'cursor' must be a text."),
+        (message("tools/call", {"name": "nope", "arguments": {}}), -32602, "Unknown tool: nope"),
     ):
-        assert error(await server.call("POST", "/mcp", body, HEADERS))["code"] == code
-    unknown = await server.call("POST", "/mcp", LIST, {**HEADERS, "MCP-Protocol-Version": "1999-01-01"})
-    assert (unknown.status, error(unknown)["code"]) == (400, -32602)
+        response = await server.call("POST", "/mcp", body, HEADERS)
+        assert answer(response)["id"] == 1
+        assert error(response)["code"] == code
+        assert error(response)["message"].startswith(words)
     noted = json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}).encode()
     for headers in (HEADERS, MODERN):
         response = await server.call("POST", "/mcp", noted, headers)
         assert (response.status, response.body) == (202, b"")
+
+
+@pytest.mark.asyncio
+async def test_a_revision_that_is_not_spoken_is_told_those_that_are(server: Running) -> None:
+    assert REVISIONS_SPOKEN == KNOWN_PROTOCOL_VERSIONS
+    for version in ("1999-01-01", "2030-01-01", "draft", ""):
+        response = await server.call("POST", "/mcp", LIST, {**HEADERS, "MCP-Protocol-Version": version})
+        found = error(response)
+        assert (response.status, answer(response)["id"], found["code"]) == (400, 1, -32022)
+        assert found["message"].startswith(f"The protocol version {version!r} is not supported; supported are 2024-")
+        assert found["message"].endswith("2025-11-25, 2026-07-28.")
+        assert (found["data"]["supported"], found["data"]["requested"]) == (list(REVISIONS_SPOKEN), version)
+    for version in REVISIONS_SPOKEN[:-1]:
+        assert (await server.call("POST", "/mcp", LIST, {**HEADERS, "MCP-Protocol-Version": version})).status == 200
 
 
 @pytest.mark.asyncio
@@ -178,15 +216,26 @@ async def test_the_configured_hosts_and_the_frontend_may_call(server: Running) -
 @pytest.mark.asyncio
 async def test_the_actor_comes_from_the_request_and_decides_which_tools_there_are() -> None:
     settings = with_actors()
-    guest = ActorSettings(name="guest", permissions=[], tokens=["env:GUEST"])
-    settings = settings.model_copy(update={"actors": [*settings.actors, guest]})
+    guest = ActorSettings(name="guest", permissions=["admin"], tokens=["env:GUEST"])
+    writer = ActorSettings(name="writer", permissions=["ingest"], tokens=["env:WRITER"])
+    settings = settings.model_copy(update={"actors": [*settings.actors, guest, writer]})
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GUEST", "token-of-guest")
+        patch.setenv("WRITER", "token-of-writer")
         async with running(await Stand(settings=settings).app()) as server:
             none = await server.call("POST", "/mcp", LIST, HEADERS)
             assert (none.status, none.headers["www-authenticate"]) == (401, "Bearer")
             refused = await server.call("POST", "/mcp", LIST, {**HEADERS, **bearer("token-of-guest")})
             assert (refused.status, error(refused)["data"]["code"]) == (403, "forbidden")
+            assert error(refused)["message"] == "The actor 'guest' does not hold the permission 'ask' or 'ingest'."
+            for mode in REVISIONS:
+                async with agent(address(server), mode=mode, token="token-of-writer") as client:
+                    assert [tool.name for tool in (await client.list_tools()).tools] == ["rag_ingest"]
+                    written = await client.call_tool("rag_ingest", {"path": "."})
+                    assert (written.is_error, written.structured_content["outcome"]) == (False, "complete")
+                    for name in READING:
+                        with pytest.raises(MCPError, match=f"Unknown tool: {name}"):
+                            await client.call_tool(name, {"question": "context budget"})
             for name, tools in (("ann", READING), ("bob", READING), ("olga", [*READING, "rag_ingest"])):
                 async with agent(address(server), token=TOKENS[name]) as client:
                     assert [tool.name for tool in (await client.list_tools()).tools] == tools
