@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 
 _SAFE = (
@@ -24,7 +25,9 @@ _SAFE = (
     "-c",
     "core.quotePath=false",
 )
-_SECONDS = 120
+_SECONDS = 120.0
+SOON_SECONDS = 1.0
+"""Git is asked to answer so soon; then it is looked whether it waits for something that will not come."""
 _USERS_OWN = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"})
 _UNREADABLE = b"could not open directory"
 
@@ -49,15 +52,16 @@ def git_program(*, outside: bytes) -> str | None:
     return None if inside else found
 
 
-def list_files(program: str, folder: bytes) -> GitListing | None:
+def list_files(program: str, folder: bytes, waits: Callable[[], bool]) -> GitListing | None:
     """``git ls-files -co --exclude-standard`` in ``folder``; None where git refuses, fails or takes too long.
 
-    None as well where git could not look into some folder: it would not say which.
+    None as well where git could not look into some folder: it would not say which. ``waits`` says whether there is
+    anything that git would wait for without an end; it is asked only when git is slow.
     """
-    kept = _run(program, folder, "ls-files", "-c", "-o", "--exclude-standard", "-z")
+    kept = _run(program, folder, waits, "ls-files", "-c", "-o", "--exclude-standard", "-z")
     if kept is None:
         return None
-    ignored = _run(program, folder, "ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z")
+    ignored = _run(program, folder, waits, "ls-files", "-o", "-i", "--exclude-standard", "--directory", "-z")
     if ignored is None:
         return None
     paths = list(dict.fromkeys(path for path in kept.split(b"\0") if path))
@@ -65,24 +69,37 @@ def list_files(program: str, folder: bytes) -> GitListing | None:
     for path in sorted(path for path in ignored.split(b"\0") if path):
         if not (left and left[-1].endswith(b"/") and path.startswith(left[-1])):
             left.append(path)
-    folder_ignored = not paths and _run(program, folder, "check-ignore", "-q", ".") is not None
+    folder_ignored = not paths and _run(program, folder, waits, "check-ignore", "-q", ".") is not None
     return GitListing(paths, left, folder_ignored)
 
 
-def _run(program: str, folder: bytes, *arguments: str) -> bytes | None:
+def _run(program: str, folder: bytes, waits: Callable[[], bool], *arguments: str) -> bytes | None:
     """Standard output; None for a failure of any kind."""
     try:
-        done = subprocess.run(  # noqa: S603 - a fixed command; the folder is no option, it follows -C
+        with subprocess.Popen(  # noqa: S603 - a fixed command; the folder is no option, it follows -C
             [program, "-C", os.fsdecode(folder), *_SAFE, *arguments],
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env=_environment(),
-            timeout=_SECONDS,
-            check=False,
-        )
+        ) as process:
+            try:
+                output, problems = _communicate(process, waits)
+            finally:
+                process.kill()
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
-    return None if done.returncode or _UNREADABLE in done.stderr else done.stdout
+    return None if process.returncode or _UNREADABLE in problems else output
+
+
+def _communicate(process: subprocess.Popen[bytes], waits: Callable[[], bool]) -> tuple[bytes, bytes]:
+    """What the process says. Raises SubprocessError when it takes too long."""
+    try:
+        return process.communicate(timeout=SOON_SECONDS)
+    except subprocess.TimeoutExpired:
+        if waits():
+            raise
+    return process.communicate(timeout=_SECONDS)
 
 
 def _environment() -> dict[str, str]:

@@ -14,11 +14,13 @@ import os
 import stat
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
+from functools import partial
 
 from ragpilot.ingest.excludes import OwnRules, excluded_by_default
 from ragpilot.ingest.gitfiles import git_program, list_files
 from ragpilot.ingest.ignore import IgnoreFile, ignored, load
 from ragpilot.ingest.paths import shown_path
+from ragpilot.ingest.pipes import holds_special_files
 from ragpilot.ingest.reasons import Reason
 from ragpilot.ingest.repository import (
     Repository,
@@ -85,14 +87,15 @@ class _Walk:
     def run(self) -> Listing:
         while self._pending:
             folder, repository = self._pending.pop()
-            if repository is None or not self._by_git(folder):
+            if repository is None or not self._by_git(folder, repository):
                 self._by_hand(folder, repository)
         return self._listing
 
     # --- by git
 
-    def _by_git(self, folder: bytes) -> bool:
-        listing = list_files(self._git, folder) if self._git else None
+    def _by_git(self, folder: bytes, repository: Repository) -> bool:
+        waits = partial(holds_special_files, folder, repository)
+        listing = list_files(self._git, folder, waits) if self._git else None
         if listing is None:
             return False
         if listing.folder_ignored and folder == self._root:

@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -380,7 +381,7 @@ def test_git_that_refuses_is_replaced(tmp_path: Path) -> None:
     root = write(tmp_path / "tree", {".gitignore": "*.log\n", "a.py": "1", "b.log": "1"})
     git(root, "init", "-q")
     write(root, {".git/config": "this is no configuration"})
-    assert gitfiles.list_files("git", os.fsencode(root)) is None
+    assert gitfiles.list_files("git", os.fsencode(root), lambda: False) is None
     assert paths(walk(Root(root))) == [".gitignore", "a.py"]
 
 
@@ -414,10 +415,37 @@ def test_rules_that_are_no_files(use_git: bool, repository: bool, tmp_path: Path
     root = write(tmp_path / "t", {"a.py": "1", ".gitignore/b.py": "1", "c/.ragpilotignore/d.py": "1"})
     if repository:
         git(root, "init", "-q")
-    if not (use_git and repository):  # git itself waits for somebody who writes into it
-        os.mkfifo(root / "c/.gitignore")
     listing = walk(Root(root), use_git=use_git)
     assert paths(listing) == [".gitignore/b.py", "a.py", "c/.ragpilotignore/d.py"]
+
+
+@needs_git
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such pipes there")
+@pytest.mark.parametrize(
+    ("pipe", "scope"),
+    [
+        *((".gitignore", ""), ("sub/.gitignore", ""), (".gitignore", "sub"), (".gitmodules", ""), ("sub/.git", "")),
+        *((".git/info/exclude", ""), (".git/index", ""), (".git/config", ""), (".git/HEAD", ""), ("excludes", "")),
+        (".ragpilotignore", ""),
+    ],
+)
+def test_git_is_not_waited_for_where_a_pipe_has_its_files_place(pipe: str, scope: str, tmp_path: Path) -> None:
+    """Git opens each of these, and would wait for somebody who writes into it."""
+    root = write(tmp_path / "t", {"sub/a.py": "1", "b.py": "1", "x.log": "1", "sub/y.log": "1"})
+    git(root, "init", "-q")
+    git(root, "config", "core.excludesFile", str(root / "excludes"))
+    if pipe != ".git/info/exclude":
+        write(root, {".git/info/exclude": "*.log\n"})
+    (root / pipe).unlink(missing_ok=True)
+    os.mkfifo(root / pipe)
+    started = time.monotonic()
+    found = paths(walk(Root(root / scope)))
+    assert time.monotonic() - started < 30
+    logs = set() if pipe != ".git/info/exclude" and pipe != ".git/HEAD" else {"x.log", "sub/y.log"}
+    wanted = {"sub/a.py", "b.py"} | logs
+    assert set(found) == (
+        {path.removeprefix("sub/") for path in wanted if path.startswith("sub/")} if scope else wanted
+    )
 
 
 def test_a_repository_whose_own_files_are_folders(tmp_path: Path) -> None:
