@@ -10,7 +10,7 @@ from ragpilot.adapters import ollama_service
 from ragpilot.adapters.http import Reply, Service, complaint
 from ragpilot.adapters.ollama_host import ollama_url
 from ragpilot.adapters.service_chat import ServiceChat
-from ragpilot.adapters.streaming import StreamLimits, json_object, streamed_lines
+from ragpilot.adapters.streaming import UNPACKED, StreamLimits, json_object, streamed_lines
 from ragpilot.adapters.thinking import ThinkingFilter
 from ragpilot.adapters.usage import usage_of
 from ragpilot.errors import RagPilotError
@@ -93,7 +93,9 @@ class OllamaChat(ServiceChat):
         """
         patience = await self._begun()
         client = self._open()
-        request = client.build_request("POST", "/api/chat", json=self._body(prompt, temperature, max_tokens))
+        request = client.build_request(
+            "POST", "/api/chat", json=self._body(prompt, temperature, max_tokens), headers=UNPACKED
+        )
         thinking, reasoned, spoken = ThinkingFilter(), False, False
         last: dict[str, Any] | None = None
         async with aclosing(streamed_lines(client, request, patience, self._service, self._refusal)) as found:

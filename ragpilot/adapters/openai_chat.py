@@ -8,9 +8,9 @@ from contextlib import aclosing
 from typing import Any
 
 from ragpilot.adapters import openai_service
-from ragpilot.adapters.http import Reply, Service, complaint
+from ragpilot.adapters.http import Reply, Service, complaint, plain
 from ragpilot.adapters.service_chat import ServiceChat
-from ragpilot.adapters.streaming import StreamLimits, json_object, server_sent_data, streamed_lines
+from ragpilot.adapters.streaming import UNPACKED, StreamLimits, json_object, server_sent_data, streamed_lines
 from ragpilot.adapters.thinking import ThinkingFilter
 from ragpilot.adapters.usage import usage_of
 from ragpilot.errors import RagPilotError
@@ -88,7 +88,7 @@ class OpenAiChat(ServiceChat):
         answer = _Answer(self._service, self.identity.name)
         for _ in range(len(OPTIONAL) + 1):
             body = self._body(prompt, temperature, max_tokens)
-            request = self._open().build_request("POST", "chat/completions", json=body)
+            request = self._open().build_request("POST", "chat/completions", json=body, headers=UNPACKED)
             try:
                 async with (
                     aclosing(streamed_lines(self._open(), request, patience, self._service, self._refusal)) as lines,
@@ -100,6 +100,8 @@ class OpenAiChat(ServiceChat):
                         text = answer.read(data)
                         if answer.begun:
                             patience.spoken()
+                        if answer.done:
+                            patience.end()
                         if text:
                             yield text
                         if answer.finished:
@@ -107,8 +109,10 @@ class OpenAiChat(ServiceChat):
                 break
             except _FieldRefusedError as refused:
                 logger.info("%s does not take %s", self.url, refused.field)
-        if text := answer.end(max_tokens):
+        if text := answer.end():
             yield text
+        if answer.only_reasoned:
+            raise self._only_reasoned(max_tokens)
         if report:
             report(usage_of(self.identity.name, prompt, *answer.counts, cut=answer.cut, max_tokens=max_tokens))
 
@@ -162,6 +166,11 @@ class _Answer:
         self.finished = False
 
     @property
+    def done(self) -> bool:
+        """Whether the model has said why it ended; counts may follow."""
+        return self._reason is not None
+
+    @property
     def cut(self) -> bool:
         """Whether the answer ended at a limit."""
         return self._reason == "length"
@@ -172,7 +181,7 @@ class _Answer:
             self.finished = True
             return ""
         event = json_object(data, self._service)
-        if words := complaint(event):
+        if words := complaint(event) or _bare_message(event):
             raise self._service.failed(f"{self._model} at {self._service.url} failed while it was writing: {words}.")
         usage = event.get("usage")
         if isinstance(usage, dict):
@@ -183,22 +192,39 @@ class _Answer:
             return ""
         self._reason = choice.get("finish_reason") or self._reason
         # A server that does not stream sends the whole message at once.
-        delta = choice.get("delta") or choice.get("message") or {}
-        content, thought = delta.get("content"), delta.get("reasoning_content") or delta.get("reasoning")
+        delta = choice.get("delta") or choice.get("message")
+        if not isinstance(delta, dict):
+            return ""
+        content, thought = _text_of(delta.get("content")), delta.get("reasoning_content") or delta.get("reasoning")
         self._reasoned = self._reasoned or bool(thought)
         self.begun = self.begun or bool(content or thought)
-        text = self._thinking.feed(content) if isinstance(content, str) else ""
+        text = self._thinking.feed(content)
         self._spoken = self._spoken or bool(text)
         return text
 
-    def end(self, max_tokens: int) -> str:
-        """What was held back. Raises the service's errors for an answer that broke off or is reasoning alone."""
+    @property
+    def only_reasoned(self) -> bool:
+        """Whether the limit came before the first word of the answer."""
+        return self.cut and not self._spoken and (self._reasoned or self._thinking.seen)
+
+    def end(self) -> str:
+        """What was held back. Raises the service's error for an answer that broke off."""
         if not self.finished and self._reason is None:
             raise self._service.unavailable(f"{self._model} at {self._service.url} broke off before it was done.")
         text = self._thinking.end()
-        if self.cut and not (self._spoken or text) and (self._reasoned or self._thinking.seen):
-            raise self._service.failed(
-                f"{self._model} spent all {max_tokens} tokens on reasoning and wrote no answer.",
-                hint="Raise chat.max_answer_tokens in config.toml, or choose a model that does not reason.",
-            )
+        self._spoken = self._spoken or bool(text)
         return text
+
+
+def _text_of(content: object) -> str:
+    """The answer text of a message's content, which is a string, nothing, or a list of parts of some kinds."""
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
+        return "".join(text for text in parts if isinstance(text, str))
+    return content if isinstance(content, str) else ""
+
+
+def _bare_message(event: dict[str, Any]) -> str:
+    """The words of an error that is an event of its own: ``{"object": "error", "message": "…"}``."""
+    message = event.get("message")
+    return plain(message) if "choices" not in event and isinstance(message, str) else ""

@@ -16,8 +16,12 @@ from ragpilot.errors import RagPilotError
 
 LONGEST_LINE = 4 * 1024 * 1024
 """Bytes. A service that sends more without a line's end is not speaking the protocol."""
+EPILOGUE_SECONDS = 5.0
+"""The longest wait for counts after an answer's last piece."""
 LONGEST_REFUSAL = 64 * 1024
 """Bytes of an error's body that are read."""
+UNPACKED = {"Accept-Encoding": "identity"}
+"""Asked of streams: what packs them on the way would hold tokens back. What comes packed all the same is read."""
 
 _T = TypeVar("_T")
 
@@ -40,16 +44,29 @@ class Patience:
         self._model = model
         self._started = asyncio.get_running_loop().time()
         self._spoken = False
+        self._deadline: float | None = None
 
     def spoken(self) -> None:
         """The model has begun: from now on its silences count."""
         self._spoken = True
+
+    def end(self) -> None:
+        """The model has said that it is done: nothing but counts may follow, soon or not at all."""
+        if self._deadline is None:
+            self._deadline = asyncio.get_running_loop().time() + EPILOGUE_SECONDS
+
+    @property
+    def ended(self) -> bool:
+        """Whether all but the counts was there."""
+        return self._deadline is not None
 
     async def wait(self, awaitable: Awaitable[_T]) -> _T:
         """The result, or the error that names the limit and its setting."""
         elapsed = asyncio.get_running_loop().time() - self._started
         left = self._limits.total - elapsed
         allowed = self._limits.idle if self._spoken else self._limits.first_token - elapsed
+        if self._deadline is not None:
+            allowed = min(allowed, self._deadline - asyncio.get_running_loop().time())
         try:
             async with asyncio.timeout(max(min(allowed, left), 0.0)):
                 return await awaitable
@@ -86,13 +103,25 @@ async def streamed_lines(
             if response.status_code != httpx.codes.OK:
                 text = await patience.wait(_beginning(response))
                 raise refusal(Reply.of(response.status_code, text, response.headers))
+            if "html" in response.headers.get("content-type", "").lower():
+                raise service.foreign("it answered with a web page")
             async with aclosing(lines(response.aiter_bytes(), service)) as found:
-                while (line := await patience.wait(anext(found, None))) is not None:
+                while (line := await _next(found, patience)) is not None:
                     yield line
         finally:
             await response.aclose()
     except httpx.HTTPError as error:
         raise service.lost(error) from error
+
+
+async def _next(found: AsyncGenerator[bytes, None], patience: Patience) -> bytes | None:
+    """The next line; None at the end, also where it comes in a bad way after the model was done."""
+    try:
+        return await patience.wait(anext(found, None))
+    except (RagPilotError, httpx.HTTPError):
+        if patience.ended:
+            return None
+        raise
 
 
 async def lines(chunks: AsyncIterator[bytes], service: Service) -> AsyncGenerator[bytes, None]:
@@ -112,10 +141,15 @@ async def lines(chunks: AsyncIterator[bytes], service: Service) -> AsyncGenerato
 
 
 async def server_sent_data(found: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """The data of each server-sent event; comments and other fields are passed over."""
+    """The data of each server-sent event; comments and other fields are passed over.
+
+    A server that does not stream sends one JSON object instead, on one line or on many: it is given as it is.
+    """
     held: list[bytes] = []
     async for line in found:
-        if line.startswith(b"data:"):
+        if line.startswith(b"{"):
+            held = [line, *[further async for further in found]]
+        elif line.startswith(b"data:"):
             held.append(line[5:].removeprefix(b" "))
         elif line.startswith(b"error:"):  # older llama.cpp servers: a field of that name with the JSON of an error
             held.append(line[6:].strip())
