@@ -34,6 +34,8 @@ def mcp(context: click.Context, *, may_ingest: bool) -> int | None:
     from ragpilot.cli_mcp_stdio import serve_stdio
 
     start: Start = context.obj
+    if sys.stdin is not None and sys.stdin.isatty():
+        out.note("Waiting for messages of an agent, a line each; Ctrl-D ends it. `ragpilot mcp config` sets agents up.")
     asyncio.run(serve_stdio(start.load(), os.environ, may_ingest=may_ingest))
     return 0
 

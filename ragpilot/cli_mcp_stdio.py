@@ -13,7 +13,6 @@ from importlib.metadata import version
 from typing import Any, TypeVar
 
 from mcp.server import Server, ServerRequestContext
-from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INTERNAL_ERROR,
@@ -25,27 +24,31 @@ from mcp_types import (
 )
 
 from ragpilot.cli_launch import start
+from ragpilot.cli_mcp_pipes import message_streams, own_standard_streams
 from ragpilot.config import Environment
 from ragpilot.errors import RagPilotError, ServerUnreachableError
-from ragpilot.mcp_client import McpClient, RpcError
+from ragpilot.mcp_client import McpClient, RpcError, running_server
 from ragpilot.mcp_identity import INSTRUCTIONS, NAME, TITLE
-from ragpilot.runtime import existing_token, find_server
+from ragpilot.runtime import existing_token
 
 _R = TypeVar("_R")
 
 
 async def serve_stdio(environment: Environment, environ: Mapping[str, str], *, may_ingest: bool) -> None:
-    """Serve until standard input ends.
+    """Serve until standard input ends, and what was asked is answered.
 
     ``may_ingest``: where no actors are configured, the tools are those of the state folder's token, which may index.
     """
-    # The thread that reads standard input cannot be interrupted: what would end the program ends it at once.
+    # There is nothing to save: what would end the program ends it at once.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     upstream = Upstream(environment, environ, may_ingest=may_ingest)
     try:
         server = bridge(upstream)
-        async with stdio_server() as (incoming, outgoing):
+        async with message_streams(*own_standard_streams()) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
+    except* BrokenPipeError:
+        # The client has gone: nobody is left to be told.
+        pass
     finally:
         await upstream.aclose()
 
@@ -120,7 +123,7 @@ class Upstream:
 
     async def _connect(self) -> McpClient:
         state = self._environment.state
-        record = await find_server(state) or await start(self._environment, self._environ)
+        record = await running_server(state) or await start(self._environment, self._environ)
         token = self._environ.get("RAGPILOT_TOKEN") or None
         if token is None and self._may_ingest and not self._environment.settings.actors:
             token = existing_token(state)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any, Final
 
 import httpx
@@ -12,6 +14,7 @@ from httpx_sse import EventSource, SSEError
 
 from ragpilot.config import is_loopback
 from ragpilot.errors import AuthenticationError, ServerUnreachableError
+from ragpilot.runtime import ServerRecord, find_server, owner
 
 REVISION: Final = "2025-11-25"
 """The newest revision whose calls need no envelope. A server without sessions takes them without a handshake."""
@@ -19,13 +22,32 @@ REVISION: Final = "2025-11-25"
 ReportProgress = Callable[[float, float | None, str | None], Awaitable[None]]
 """(progress, total, message), as the server tells them."""
 
-_TIMEOUT: Final = httpx.Timeout(120.0, connect=5.0)
+_TIMEOUT: Final = httpx.Timeout(60.0, connect=5.0)
 """A server that lives sends something every 15 s, whatever its model does."""
+WAIT_SECONDS: Final = 10.0
+"""How long a server that is just starting is waited for."""
 _HEADERS: Final = {
     "Accept": "application/json, text/event-stream",
     "Content-Type": "application/json",
     "MCP-Protocol-Version": REVISION,
 }
+
+
+async def running_server(state: Path, *, wait: float | None = None) -> ServerRecord | None:
+    """The running server of ``state``; None where there is none.
+
+    Raises ServerUnreachableError for one that is there and does not answer: it holds the index, so that neither
+    another server nor a command could take its place.
+    """
+    record = await find_server(state, wait=WAIT_SECONDS if wait is None else wait)
+    if record is None:
+        holder = await asyncio.to_thread(owner, state)
+        if holder is not None and holder.role == "serve":
+            raise ServerUnreachableError(
+                f"The running RagPilot server does not answer: {holder}.",
+                hint=f"Ask again in a moment; if it stays silent, end process {holder.pid} and start it anew.",
+            )
+    return record
 
 
 class RpcError(Exception):
@@ -64,7 +86,9 @@ class McpClient:
         asked = {**params, "_meta": {"progressToken": 1}} if progress else dict(params)
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": asked}
         try:
-            async with self._client.stream("POST", f"{self.address}/mcp", json=body) as response:
+            # ASCII: what an agent passes on may hold what UTF-8 cannot.
+            content = json.dumps(body).encode()
+            async with self._client.stream("POST", f"{self.address}/mcp", content=content) as response:
                 if response.headers.get("content-type", "").startswith("text/event-stream"):
                     return await self._from_events(response, progress)
                 return self._result(await response.aread())

@@ -116,7 +116,7 @@ async def test_a_server_that_has_gone_is_found_or_started_anew(tmp_path: Path, m
         started.append(places[-1])
         return ServerRecord(places[-1], 1, "now")
 
-    monkeypatch.setattr(cli_mcp_stdio, "find_server", find)
+    monkeypatch.setattr(cli_mcp_stdio, "running_server", find)
     monkeypatch.setattr(cli_mcp_stdio, "start", start)
     upstream = Upstream(Environment(settings=Settings(), state=tmp_path), {}, may_ingest=False)
 
@@ -143,7 +143,7 @@ async def test_the_token_of_the_state_folder_is_used_only_where_it_was_allowed(
     async def find(_: Path) -> ServerRecord:
         return ServerRecord("http://127.0.0.1:1", 1, "now")
 
-    monkeypatch.setattr(cli_mcp_stdio, "find_server", find)
+    monkeypatch.setattr(cli_mcp_stdio, "running_server", find)
     state = tmp_path / "state"
     local = local_token(state)
     environ = {"RAGPILOT_TOKEN": token} if token == "of-ann" else {}
