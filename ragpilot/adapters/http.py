@@ -7,9 +7,9 @@ import ipaddress
 import json
 import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 import httpx
@@ -23,7 +23,10 @@ from ragpilot.errors import (
     RagPilotError,
 )
 
+_E = TypeVar("_E", bound=RagPilotError)
+
 CONNECT_SECONDS = 5.0
+CERTIFICATE_HINT = "Name a file with the certificate of its authority in SSL_CERT_FILE."
 SHOWN_CHARS = 400
 """The most of a service's own words that goes into a message."""
 
@@ -65,8 +68,8 @@ class Service:
             )
         if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.UnsupportedProtocol):
             return self.unavailable(
-                f"{self.vendor} cannot be reached at {self.url}: {_connect_words(error, words)}.",
-                hint=f"Start it, or set {self.section}.url in config.toml.",
+                f"{self.vendor} cannot be reached at {self.url}: {connect_words(error, words)}.",
+                hint=connect_hint(error, f"{self.section}.url"),
             )
         if isinstance(error, httpx.TimeoutException):
             return self.late(f"{self.vendor} at {self.url} took too long: {words}.")
@@ -79,17 +82,30 @@ class Service:
         )
 
 
-def _connect_words(error: httpx.HTTPError, words: str) -> str:
+def connect_words(error: httpx.HTTPError, words: str) -> str:
+    """Why there is no connection; ``words`` where the transport's own say it best."""
     if isinstance(error, httpx.ConnectTimeout):
         return f"no connection within {CONNECT_SECONDS:g} s"
-    cause: BaseException | None = error
-    while cause is not None:
+    for cause in _causes(error):
         if isinstance(cause, ConnectionRefusedError):
             return "connection refused"
         if isinstance(cause, ssl.SSLCertVerificationError):
             return f"its certificate was not accepted ({cause.verify_message})"
-        cause = cause.__cause__ or cause.__context__
     return words
+
+
+def connect_hint(error: httpx.HTTPError, key: str) -> str:
+    """The next step; ``key`` is the setting that holds the address."""
+    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in _causes(error)):
+        return CERTIFICATE_HINT
+    return f"Start it, or set {key} in config.toml."
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
 def is_loopback_url(url: str) -> bool:
@@ -113,16 +129,33 @@ def new_client(service: Service, headers: Mapping[str, str] | None = None) -> ht
             base_url=service.url,
             headers={"User-Agent": "ragpilot", **(headers or {})},
             trust_env=not local,
+            verify=certificates_for(service.url),
             follow_redirects=False,
             timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),
             # Some servers close idle connections after five seconds: a request must not meet one that is closing.
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=8, keepalive_expiry=4.0),
         )
+    except OSError as error:
+        raise unreadable_certificates(service.unavailable, error) from error
     except ValueError as error:  # a proxy address that httpx cannot read
         raise service.unavailable(
             f"The environment names a proxy that cannot be used: {plain(str(error))}.",
             hint="Check HTTP_PROXY, HTTPS_PROXY and ALL_PROXY.",
         ) from error
+
+
+def certificates_for(url: str) -> ssl.SSLContext | bool:
+    """What httpx checks an https address by: the authorities that SSL_CERT_FILE or SSL_CERT_DIR names, else the usual.
+
+    httpx reads these variables only where it also takes proxies from the environment, which is never so for loopback.
+    """
+    return httpx.create_ssl_context() if url.lower().startswith("https:") else True
+
+
+def unreadable_certificates(kind: type[_E], error: OSError) -> _E:
+    """The error for a file of certificates that cannot be used."""
+    message = f"The certificates that the environment names cannot be read: {plain(str(error))}."
+    return kind(message, hint="Check SSL_CERT_FILE and SSL_CERT_DIR.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +172,7 @@ class Reply:
         """Read ``text`` as JSON if it is."""
         try:
             return cls(status, text, json.loads(text), headers)
-        except ValueError:
+        except (ValueError, RecursionError):
             return cls(status, text, None, headers)
 
     def complaint(self) -> str:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import re
 import warnings
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import grpc  # type: ignore[import-untyped]
 import httpx
@@ -17,7 +20,16 @@ from qdrant_client import AsyncQdrantClient
 from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
 
-from ragpilot.adapters.http import Reply, is_loopback_url, plain
+from ragpilot.adapters.http import (
+    CERTIFICATE_HINT,
+    Reply,
+    certificates_for,
+    connect_hint,
+    connect_words,
+    is_loopback_url,
+    plain,
+    unreadable_certificates,
+)
 from ragpilot.errors import StoreError, StoreUnavailableError
 
 logger = logging.getLogger(__name__)
@@ -28,6 +40,9 @@ OLDEST = (1, 19)
 """Older servers ignore per-actor term statistics without a word, and so leak through scores."""
 NEWEST_KNOWN = (1, 21)
 """One minor version ahead of the client, as its makers promise."""
+DEFAULT_PORT = 6333
+CONNECTIONS = httpx.Limits(max_connections=None, max_keepalive_connections=8, keepalive_expiry=4.0)
+"""The client's own are closed after each request to this machine."""
 RETRIES = 3
 TRANSIENT = {429, 502, 503, 504}
 _TRANSIENT_GRPC = {
@@ -105,7 +120,7 @@ class QdrantConnection:
                 raise StoreUnavailableError(
                     f"Qdrant at {self.url} gave no answer within {limit:g} s.", hint="See the server's log."
                 ) from None
-            except (ApiException, QdrantException, grpc.RpcError, ValueError) as error:
+            except (ApiException, QdrantException, grpc.RpcError, ValueError, RecursionError) as error:
                 again = _transient(error)
                 if again is None or attempt == retries:
                     raise self._translated(error) from error
@@ -132,23 +147,33 @@ class QdrantConnection:
 
     def _connected(self) -> AsyncQdrantClient:
         local = is_loopback_url(self.url)
-        given: dict[str, Any] = {"trust_env": not local}
-        if self._grpc_port is not None:
-            given.update(prefer_grpc=True, grpc_port=self._grpc_port)
-            if local:
-                given["grpc_options"] = {"grpc.enable_http_proxy": 0}
         if self._api_key and self.url.startswith("http://") and not local:
             logger.warning("the key for Qdrant goes to %s unencrypted; use https", self.url)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # about the key, which was said above
-            return AsyncQdrantClient(
-                url=self.url,
-                port=None if re.match(r"https?://[^/]*:\d+", self.url) else 6333,
-                api_key=self._api_key,
-                timeout=max(1, int(self._seconds)),
-                check_compatibility=False,  # it would block, and only warn
-                **given,
-            )
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # about the key, which was said above
+                return AsyncQdrantClient(
+                    url=self.url,
+                    port=None if urlsplit(self.url).port else DEFAULT_PORT,
+                    api_key=self._api_key,
+                    timeout=max(1, int(self._seconds)),
+                    check_compatibility=False,  # it would block, and only warn
+                    trust_env=not local,
+                    verify=certificates_for(self.url),
+                    limits=CONNECTIONS,
+                    **self._grpc(local=local),
+                )
+        except OSError as error:
+            raise unreadable_certificates(StoreUnavailableError, error) from error
+
+    def _grpc(self, *, local: bool) -> dict[str, Any]:
+        if self._grpc_port is None:
+            return {}
+        options: dict[str, Any] = {"grpc.enable_http_proxy": 0} if local else {}
+        # gRPC has authorities of its own, and a variable of its own for others.
+        if self.url.startswith("https:") and (named := os.environ.get("SSL_CERT_FILE")):
+            options["root_certificates"] = Path(named).read_bytes()
+        return {"prefer_grpc": True, "grpc_port": self._grpc_port, "grpc_options": options}
 
     def _accepted(self, version: str) -> str:
         """``version``, if this adapter can work with it."""
@@ -169,7 +194,7 @@ class QdrantConnection:
             return self._refused(error)
         if isinstance(error, ResponseHandlingException):
             error = error.source
-        if isinstance(error, json.JSONDecodeError | ValidationError):
+        if isinstance(error, json.JSONDecodeError | ValidationError | RecursionError):
             return self._foreign("its answer cannot be read")
         if isinstance(error, httpx.HTTPError):
             return self._lost(error)
@@ -189,8 +214,8 @@ class QdrantConnection:
         words = plain(str(error)) or type(error).__name__
         if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
             return StoreUnavailableError(
-                f"Qdrant cannot be reached at {self.url}: {words}.",
-                hint="Start it, or set store.url in config.toml.",
+                f"Qdrant cannot be reached at {self.url}: {connect_words(error, words)}.",
+                hint=connect_hint(error, "store.url"),
             )
         return StoreUnavailableError(f"The connection to Qdrant at {self.url} was lost: {words}.")
 
@@ -219,9 +244,11 @@ class QdrantConnection:
         if code in {grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED}:
             return self._denied(words)
         if code in _TRANSIENT_GRPC or code == grpc.StatusCode.DEADLINE_EXCEEDED:
+            hint = "Start it, or check store.url and store.grpc_port in config.toml."
+            if "CERTIFICATE" in words.upper():
+                words, hint = "its certificate was not accepted", CERTIFICATE_HINT
             return StoreUnavailableError(
-                f"Qdrant cannot be reached at {self.url} over gRPC (port {self._grpc_port}): {words}.",
-                hint="Start it, or check store.url and store.grpc_port in config.toml.",
+                f"Qdrant cannot be reached at {self.url} over gRPC (port {self._grpc_port}): {words}.", hint=hint
             )
         return StoreError(f"Qdrant at {self.url} refused the request ({code.name}): {words}.")
 

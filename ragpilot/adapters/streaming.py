@@ -164,7 +164,7 @@ def json_object(line: bytes, service: Service) -> dict[str, object]:
     """A line as a JSON object. Raises the service's error where it is none."""
     try:
         body = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):
         raise service.failed(f"{service.vendor} at {service.url} sent a line that is no JSON object.")

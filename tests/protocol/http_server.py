@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import ssl
 import struct
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -94,6 +95,8 @@ class ProtocolServer:
 
     def __init__(self, handler: Handler | None = None) -> None:
         self._handler = handler
+        self.tls: ssl.SSLContext | None = None
+        """Set before the context is entered: the server speaks https."""
         self.requests: list[Request] = []
         self.open_connections = 0
         self.connections = 0
@@ -102,7 +105,7 @@ class ProtocolServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
 
     async def handle(self, request: Request, reply: Reply) -> None:
         assert self._handler is not None
@@ -124,7 +127,7 @@ class ProtocolServer:
         await self.until(lambda: self.open_connections <= but)
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, ssl=self.tls)
         self.port: int = self._server.sockets[0].getsockname()[1]
         return self
 

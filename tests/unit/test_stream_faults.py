@@ -150,6 +150,7 @@ FAULTS: list[tuple[Fault, type[RagPilotError], str]] = [
     (whole(200, b"<html>sign in</html>", "text/html; charset=utf-8"), ChatModelUnavailableError, "a web page"),
     (whole(200, b"no gzip", "text/plain", content_encoding="gzip"), ChatModelUnavailableError, "broke off"),
     (whole(500, b"<h1>Internal\x1b[2J error</h1>", "text/html"), ChatModelError, r"\(500\): Internal\ufffd\[2J error"),
+    (whole(500, b"[" * 10**5, "application/json"), ChatModelError, r"\(500\): \[{400}…"),
     (whole(500, b"", "text/plain"), ChatModelError, r"\(500\): status 500"),
     (whole(500, b"x" * 10**6, "text/plain"), ChatModelError, "x{400}…"),
     (whole(502, b"<h1>Bad Gateway</h1>", "text/html"), ChatModelUnavailableError, r"\(502\): Bad Gateway"),
