@@ -6,6 +6,7 @@ computed from what came back, including the statistics that the gate is judged b
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -108,7 +109,10 @@ class Retriever:
         watch = _Stopwatch()
         await self._check_identity(corpus)
         watch.lap("check")
-        vector = await self._embedder.embed_question(question)
+        terms = sorted({term_id(term) for term in question_terms(question)})
+        vector, statistics = await asyncio.gather(
+            self._embedder.embed_question(question), self._store.term_statistics(actor, corpus, terms)
+        )
         watch.lap("embed")
         asked = Asked.of(
             question,
@@ -117,8 +121,6 @@ class Retriever:
             files=routing.named_files(question),
             focus=tuple(focus),
         )
-        terms = question_terms(question)
-        statistics = await self._store.term_statistics(actor, corpus, sorted({term_id(term) for term in terms}))
         bounds = self.bounds(statistics.total)
         if min_score is not None and min_score > bounds.floor:
             bounds = replace(bounds, floor=min_score, floor_origin="request")

@@ -181,7 +181,10 @@ class CollectionInfo:
 
 @dataclass(frozen=True, slots=True)
 class StoreQuery:
-    """One search over one corpus: nearest headers, nearest bodies and best lexical matches, each to its limit."""
+    """One search over one corpus: the nearest chunks and the best lexical matches, each to its limit.
+
+    Near is judged by the larger cosine of header and body.
+    """
 
     corpus: str
     vector: Vector
@@ -447,7 +450,8 @@ class IndexStats:
     embedder: EmbedderIdentity
     bounds: Bounds
     left_out: Mapping[str, int] | None = None
-    """How many files and folders are not indexed, by reason; None for an actor who may not ingest."""
+    """How many files and folders are not indexed, by reason, as far as the actor may hear of them; None for one who may
+    not ingest."""
 
 
 # --- ingestion --------------------------------------------------------------------------------------
@@ -455,7 +459,7 @@ class IndexStats:
 
 @dataclass(frozen=True, slots=True)
 class IngestProgress:
-    """Where a run stands. ``done`` and ``total`` count what the stage works through."""
+    """Where a run stands. ``done`` and ``total`` count what the stage works through, as far as its actor may know."""
 
     stage: Literal["scan", "chunks", "headers", "bodies"]
     done: int
@@ -478,7 +482,11 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """What a run did. ``partial``: some documents failed and are named in ``failed``."""
+    """What a run did. ``partial``: some documents failed and are named in ``failed``.
+
+    To an actor without ``admin``, names and numbers are of the files that the actor may read, and ``embedded`` counts
+    the vectors stored for them, wherever these came from.
+    """
 
     corpus: str
     outcome: Literal["complete", "partial", "nothing"]

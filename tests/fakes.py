@@ -193,8 +193,7 @@ class MemoryStore:
         ]
         found: dict[str, Candidate] = {}
         for limit, branch in (
-            (query.dense_limit, [(c.header_score, c) for c in scored if c.header_score is not None]),
-            (query.dense_limit, [(c.body_score, c) for c in scored if c.body_score is not None]),
+            (query.dense_limit, [(c.cosine, c) for c in scored if c.cosine is not None]),
             (query.lexical_limit, [(c.lexical_score, c) for c in scored if c.lexical_score]),
         ):
             best = sorted(branch, key=lambda pair: (-pair[0], pair[1].chunk.id))[:limit]

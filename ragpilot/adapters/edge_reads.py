@@ -29,7 +29,7 @@ from ragpilot.adapters.edge_collections import Collection, Collections
 from ragpilot.adapters.edge_filters import PointId, having_ids, readable_by
 from ragpilot.adapters.edge_shard import LEXICAL
 from ragpilot.adapters.index_identity import REBUILD
-from ragpilot.adapters.tied import WIDER, added_up, cut, nearest, wordiest
+from ragpilot.adapters.tied import WIDER, added_up, cut, nearer, nearest, wordiest
 from ragpilot.errors import IndexMismatchError
 from ragpilot.types import Actor, FacetField, StoreQuery, VectorName
 from ragpilot.types import SparseVector as Terms
@@ -54,7 +54,7 @@ class _Branch:
 
 
 def search(collections: Collections, actor: Actor, query: StoreQuery) -> list[ScoredRow]:
-    """The best headers, bodies and lexical matches, together, each with its score in every branch; ordered by id."""
+    """The nearest chunks and the best lexical matches, together, each with its score in every branch; ordered by id."""
     collection = collections.find(query.corpus)
     if collection is None:
         return []
@@ -67,12 +67,12 @@ def search(collections: Collections, actor: Actor, query: StoreQuery) -> list[Sc
     branches = _branches(actor, query)
     found = _best(collection, actor, branches)
     header, body, wordy = (found.get(name, {}) for name in ("header", "body", LEXICAL))
-    ids: set[PointId] = {*header, *body, *wordy}
+    near = nearer((header, body), query.dense_limit)
+    ids = {*near, *wordy}
     if not ids:
         return []
     lexical = _lexical_scores(collection, actor, query.lexical, ids)
-    kept = cut(((lexical.get(point_id, 0.0), point_id) for point_id in wordy), query.lexical_limit)
-    ids = {*header, *body, *kept}
+    ids = near | cut(((lexical.get(point_id, 0.0), point_id) for point_id in wordy), query.lexical_limit).keys()
     _complete(collection, actor, branches, found, ids)
     scored: list[ScoredRow] = []
     for record in _records(collection, actor, ids):

@@ -13,6 +13,7 @@ from qdrant_edge import (
     EdgeVectorParams,
     IntegerIndexParams,
     KeywordIndexParams,
+    Memory,
     Modifier,
     PayloadSchemaType,
     UpdateOperation,
@@ -48,6 +49,9 @@ def create_shard(folder: Path, dimensions: int) -> EdgeShard:
     config = EdgeConfig(
         vectors=dict.fromkeys(DENSE, dense),
         sparse_vectors={LEXICAL: EdgeSparseVectorParams(modifier=Modifier.Idf)},
+        # By default the engine drops payloads from the page cache whenever it opens a shard: then each chunk of a
+        # result is a read of the disk, and all of them take longer than the rest of the search.
+        payload_memory=Memory.Cached,
         optimizers=EdgeOptimizersConfig(indexing_threshold=_UNREACHABLE_KB, default_segment_number=1),
         wal_enabled=True,
     )

@@ -14,7 +14,7 @@ from ragpilot.adapters.index_identity import REBUILD
 from ragpilot.adapters.qdrant_collections import Known, QdrantCollections
 from ragpilot.adapters.qdrant_filters import having_ids, readable_by
 from ragpilot.adapters.qdrant_layout import LEXICAL
-from ragpilot.adapters.tied import WIDER, added_up, cut, nearest, wordiest
+from ragpilot.adapters.tied import WIDER, added_up, cut, nearer, nearest, wordiest
 from ragpilot.errors import IndexMismatchError
 from ragpilot.types import Actor, FacetField, SparseVector, StoreQuery, VectorName
 
@@ -47,7 +47,7 @@ class _Branch:
 
 
 async def search(collections: QdrantCollections, actor: Actor, query: StoreQuery) -> list[ScoredRow]:
-    """The best headers, bodies and lexical matches, together, each with its score in every branch; ordered by id."""
+    """The nearest chunks and the best lexical matches, together, each with its score in every branch; ordered by id."""
     known = await collections.find(query.corpus)
     if known is None:
         return []
@@ -61,7 +61,7 @@ async def search(collections: QdrantCollections, actor: Actor, query: StoreQuery
     branches = _branches(actor, query, collections.layout.search_params(known.points))
     found = await _best(collections, known, actor, branches)
     header, body, wordy = (found.get(name, {}) for name in ("header", "body", LEXICAL))
-    near = {*header, *body}
+    near = nearer((header, body), query.dense_limit)
     ids = sorted({*near, *wordy})
     if not ids:
         return []

@@ -42,6 +42,19 @@ def wordiest(scored: Sequence[tuple[float, _Id]], limit: int, asked: int) -> dic
     return {chunk_id: score for score, chunk_id in scored if score >= bound}
 
 
+def nearer(branches: Iterable[Mapping[_Id, float]], limit: int) -> set[_Id]:
+    """The best ``limit`` ids by their largest cosine, of branches that were each cut at ``limit`` or later.
+
+    A cosine that a branch does not show cannot matter: whatever is among the best by its largest cosine is among the
+    best of the branch in which it has that cosine.
+    """
+    largest: dict[_Id, float] = {}
+    for scores in branches:
+        for point_id, score in scores.items():
+            largest[point_id] = max(score, largest.get(point_id, score))
+    return set(cut(((score, point_id) for point_id, score in largest.items()), limit))
+
+
 def cut(scored: Iterable[tuple[float, _Id]], limit: int) -> dict[_Id, float]:
     """Id -> score of the best ``limit``; of equal scores the smaller ids (UUIDs sort like their usual spelling)."""
     best = sorted(scored, key=lambda point: (-point[0], point[1]))[:limit]

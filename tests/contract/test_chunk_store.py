@@ -477,7 +477,8 @@ async def test_every_candidate_has_its_score_in_every_branch(store: ChunkStore, 
     bodies = {ids[0]: unit(0, 1), ids[1]: unit(1), ids[2]: unit(4, 3)}
     await store.set_vectors(scope, "header", headers)
     await store.set_vectors(scope, "body", bodies)
-    found = await store.search(ANN, question(scope, unit(1), {1: 1.0}, limit=1))
+    asked = question(scope, unit(1), {1: 1.0}, limit=1)
+    found = await store.search(ANN, replace(asked, dense_limit=2))
     assert [item.chunk.id for item in found] == sorted(ids[:3])
     scores = {item.chunk.title: (item.header_score, item.body_score, item.lexical_score) for item in found}
     idf = np.log(1 + (4 - 3 + 0.5) / (3 + 0.5))
@@ -485,6 +486,25 @@ async def test_every_candidate_has_its_score_in_every_branch(store: ChunkStore, 
     assert scores["by body"] == pytest.approx((0.6, 1.0, 0.5 * idf), abs=1e-5)
     assert scores["by word"][0] is None
     assert scores["by word"][1:] == pytest.approx((0.8, 2.0 * idf), abs=1e-5)
+
+
+@pytest.mark.asyncio
+async def test_the_nearest_are_those_with_the_larger_of_two_cosines(store: ChunkStore, scope: IngestScope) -> None:
+    await store.ensure(scope, IDENTITY)
+    names = ("first", "second", "third", "fourth", "no vector")
+    entries = [entry(scope, "a", name, {}) for name in names]
+    await put(store, scope, "a", *entries)
+    ids = {item.chunk.title: item.chunk.id for item in entries}
+    cosines: dict[VectorName, dict[str, float]] = {
+        "header": {"first": 0.6, "second": 0.8, "third": 0.5},
+        "body": {"first": 0.9, "third": 0.7, "fourth": 0.1},
+    }
+    for kind, by_title in cosines.items():
+        vectors = {ids[title]: unit(cosine, (1 - cosine**2) ** 0.5) for title, cosine in by_title.items()}
+        await store.set_vectors(scope, kind, vectors)
+    for limit in range(1, 6):
+        found = await texts(store, ANN, question(scope, unit(1), {}, limit=limit))
+        assert found == set(names[: min(limit, 4)])
 
 
 @pytest.mark.asyncio
