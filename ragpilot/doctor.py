@@ -12,8 +12,9 @@ from pathlib import Path
 from ragpilot.config import Environment
 from ragpilot.errors import IndexMismatchError, RagPilotError, StoreInUseError
 from ragpilot.ports import ChatModel, ChunkStore, Embedder
-from ragpilot.types import CollectionInfo, Finding, Health, IndexIdentity
+from ragpilot.types import Actor, CollectionInfo, Finding, Health, IndexIdentity
 
+_NOBODY = Actor("doctor", frozenset(), frozenset())
 MARKS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
 
 
@@ -61,10 +62,11 @@ async def _corpus(store: ChunkStore, name: str, identity: IndexIdentity) -> Find
     part = f"corpus {name}"
     try:
         info = await store.describe(name)
+        if info is None:
+            return Finding(part, "note", "Nothing is indexed yet.", "Index it: ragpilot index")
+        await store.count(_NOBODY, name)  # opens it, which shows whether it is whole
     except RagPilotError as error:
         return from_error(error, part)
-    if info is None:
-        return Finding(part, "note", "Nothing is indexed yet.", "Index it: ragpilot index")
     if info.identity != identity:
         return Finding(
             part,

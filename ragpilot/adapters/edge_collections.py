@@ -15,8 +15,10 @@ from qdrant_edge import EdgeShard
 
 from ragpilot.adapters import edge_record
 from ragpilot.adapters.edge_record import CollectionRecord
+from ragpilot.adapters.edge_seal import Seal
 from ragpilot.adapters.edge_shard import create_shard, open_shard
-from ragpilot.errors import RagPilotError, StoreError, StoreInUseError
+from ragpilot.adapters.index_identity import REBUILD
+from ragpilot.errors import RagPilotError, StoreDamagedError, StoreError, StoreInUseError
 from ragpilot.types import IndexIdentity
 
 _T = TypeVar("_T")
@@ -31,12 +33,13 @@ LOCK_PATIENCE = 3.0
 class Collection:
     """An open shard and its record."""
 
-    def __init__(self, shard: EdgeShard, record: CollectionRecord) -> None:
+    def __init__(self, folder: Path, shard: EdgeShard, record: CollectionRecord) -> None:
         self.shard = shard
         self.record = record
         self.content_version = 0
         """Grows whenever chunks or their readers change; filling in a vector changes neither."""
         self.unflushed = False
+        self._folder = folder
         self._memory: OrderedDict[Hashable, object] = OrderedDict()
 
     @property
@@ -56,10 +59,15 @@ class Collection:
             self.shard.flush()
             self.unflushed = False
 
-    def close(self) -> None:
-        """Flush, put the exact revision on disk, let go of the files."""
+    def settle(self) -> None:
+        """Flush, and put on disk what the collection is now: its exact revision, its chunks, its files."""
         self.shard.flush()
-        self.record.settle()
+        self.unflushed = False
+        self.record.settle(self.record.seal or Seal.take(self.shard, self._folder))
+
+    def close(self) -> None:
+        """Settle, and let go of the files."""
+        self.settle()
         self.shard.close()
 
     def remembered(self, key: Hashable, compute: Callable[[], _T]) -> _T:
@@ -108,7 +116,8 @@ class Collections:
             if record is None:
                 return None
             self._take_lock()
-            collection = Collection(open_shard(self._shard_folder(corpus)), record)
+            folder = self._shard_folder(corpus)
+            collection = Collection(folder, _whole(folder, record.seal), record)
         except RagPilotError as error:
             self.failures[corpus] = error.message
             raise
@@ -131,10 +140,11 @@ class Collections:
         self._take_lock()
         shutil.rmtree(self._folder(corpus), ignore_errors=True)
         self._folder(corpus).mkdir()
-        shard = create_shard(self._shard_folder(corpus), identity.embedder.dimensions)
+        shard_folder = self._shard_folder(corpus)
+        shard = create_shard(shard_folder, identity.embedder.dimensions)
         record = CollectionRecord.create(self._folder(corpus) / edge_record.FILE_NAME, corpus, identity)
         edge_record.sync_folder(self.root)
-        collection = self._open[corpus] = Collection(shard, record)
+        collection = self._open[corpus] = Collection(shard_folder, shard, record)
         return collection
 
     def drop(self, corpus: str) -> None:
@@ -182,6 +192,20 @@ class Collections:
             ) from error
         # The one to stop is the program that started this process, not this process.
         holder.write_text(str(os.getppid()), encoding="ascii")
+
+
+def _whole(folder: Path, seal: Seal | None) -> EdgeShard:
+    """The shard in ``folder``, opened. Raises StoreDamagedError where it is not what it was when it was last whole."""
+    broken = seal and folder.is_dir() and seal.broken_file(folder)
+    if broken:
+        raise StoreDamagedError(f"The store in {folder} is damaged: {broken}.", hint=REBUILD)
+    shard = open_shard(folder)
+    if seal is not None and (missing := seal.missing_chunks(shard)):
+        shard.close()
+        raise StoreDamagedError(
+            f"The store in {folder} is damaged: {missing:,} of its {seal.chunks:,} chunks are missing.", hint=REBUILD
+        )
+    return shard
 
 
 def _text_of(file: Path) -> str:

@@ -13,6 +13,7 @@ from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 
+from ragpilot.adapters.edge_seal import Seal
 from ragpilot.adapters.index_identity import REBUILD, require_identity
 from ragpilot.errors import IndexMismatchError, StoreDamagedError, StoreError
 from ragpilot.types import CollectionInfo, EmbedderIdentity, IndexIdentity
@@ -43,6 +44,8 @@ class CollectionRecord:
         self._revision = revision
         self._last_ingestion = last_ingestion
         self._reserved = revision
+        self.seal: Seal | None = None
+        """What the shard was at the last ``settle``; None once something was written after it."""
 
     @classmethod
     def create(cls, file: Path, corpus: str, identity: IndexIdentity) -> CollectionRecord:
@@ -72,6 +75,7 @@ class CollectionRecord:
             identity = IndexIdentity(EmbedderIdentity(**data["embedder"]), data["chunker"])
             ended = data["last_ingestion"]
             record = cls(file, data["corpus"], identity, int(data["revision"]), ended and datetime.fromisoformat(ended))
+            record.seal = Seal.from_data(data.get("seal"))
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError, KeyError) as error:
@@ -95,6 +99,7 @@ class CollectionRecord:
     def advance(self) -> None:
         """Take the next revision. Called before the engine is written to."""
         self._revision += 1
+        self.seal = None
         if self._revision >= self._reserved:
             self._reserved = self._revision + RESERVED
             self._write(self._reserved)
@@ -103,8 +108,9 @@ class CollectionRecord:
         """Note the end of a run. Call ``settle()`` once the engine is flushed."""
         self._last_ingestion = finished_at
 
-    def settle(self) -> None:
-        """Put the exact revision on disk; a clean end, after the engine's flush."""
+    def settle(self, seal: Seal | None = None) -> None:
+        """Put the exact revision on disk, and what the shard is; a clean end, after the engine's flush."""
+        self.seal = seal
         self._write(self._revision)
         self._reserved = self._revision
 
@@ -116,6 +122,7 @@ class CollectionRecord:
             "chunker": self.identity.chunker,
             "revision": revision,
             "last_ingestion": self._last_ingestion and self._last_ingestion.isoformat(),
+            "seal": self.seal and self.seal.to_data(),
         }
         temporary = self._file.with_suffix(".tmp")
         with temporary.open("wb") as target:

@@ -66,9 +66,8 @@ def record_ingestion(collections: Collections, corpus: str, finished_at: datetim
     """Note the end of a run."""
     collection = collections.require(corpus)
     collection.changing(content=False)
-    collection.flush()
     collection.record.ingested(finished_at)
-    collection.record.settle()
+    collection.settle()
     return collection.record.info()
 
 

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from ragpilot import doctor
+from ragpilot.adapters.edge_store import EdgeStore
 from ragpilot.config import Environment, Settings
 from ragpilot.errors import ConfigError, StoreError, StoreInUseError, StoreUnavailableError
-from ragpilot.types import Finding, Health, IndexIdentity, IngestScope
-from tests.fakes import OPERATOR, FakeEmbedder, MemoryStore, ScriptedChatModel
+from ragpilot.types import Finding, Health, IndexedChunk, IndexIdentity, IngestScope
+from tests.builders import chunk
+from tests.fakes import OPERATOR, FakeEmbedder, MemoryStore, ScriptedChatModel, sparse
 
 pytestmark = pytest.mark.asyncio
 
@@ -55,6 +57,22 @@ async def test_a_store_that_is_away_is_one_fault_and_not_one_a_corpus() -> None:
     assert found["store"].state == "bad"
     assert "corpus default" not in found
     assert not doctor.is_well(found.values())
+
+
+async def test_a_damaged_index_is_bad_although_its_record_is_whole(tmp_path: Path) -> None:
+    store = EdgeStore(tmp_path / "store")
+    await store.ensure(SCOPE, IDENTITY)
+    await store.upsert(SCOPE, chunk().document_id, [IndexedChunk(chunk(), sparse({1: 1.0}))])
+    await store.aclose()
+    (segment,) = (tmp_path / "store/default/shard/segments").iterdir()
+    (segment / "mutable_id_tracker.mappings").write_bytes(b"")
+    store = EdgeStore(tmp_path / "store")
+    findings = await doctor.examine_parts(store, EMBEDDER, ScriptedChatModel(), IDENTITY, ["default"])
+    await store.aclose()
+    finding = next(finding for finding in findings if finding.part == "corpus default")
+    assert finding.state == "bad"
+    assert "mutable_id_tracker.mappings has 0 bytes" in finding.text
+    assert "ragpilot index --rebuild" in finding.advice
 
 
 async def test_errors_become_findings() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
+import signal
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
@@ -206,6 +208,76 @@ async def test_a_damaged_shard_is_named_and_can_be_rebuilt(folder: Path, damage:
     await store.ensure(SCOPE, IDENTITY)
     assert (await store.check()).ok
     await store.aclose()
+
+
+@pytest.mark.asyncio
+async def test_a_file_that_was_cut_short_or_lost_is_damage(folder: Path) -> None:
+    """The engine opens such a shard as if there had never been more in it."""
+    store = EdgeStore(folder)
+    await store.ensure(SCOPE, IDENTITY)
+    for number in range(4):
+        item = chunk(path=f"src/{number}.py")
+        await store.upsert(SCOPE, item.document_id, [indexed(item)])
+    await store.aclose()
+    (segment,) = (folder / "default/shard/segments").iterdir()
+    for name, share in {
+        "mutable_id_tracker.mappings": 0.5,
+        "mutable_id_tracker.versions": 0.0,
+        "payload_storage/page_0.dat": 0.0,
+        "vector_storage-body/vectors/chunk_0.mmap": 0.0,
+        "payload_index/*-map/page_0.dat": None,
+    }.items():
+        file = next(segment.glob(name))
+        whole = file.read_bytes()
+        file.unlink()
+        if share is not None:
+            file.write_bytes(whole[: int(len(whole) * share)])
+        store = EdgeStore(folder)
+        for attempt in (store.ensure(SCOPE, IDENTITY), store.count(ANN, "default"), store.search(ANN, QUERY)):
+            with pytest.raises(StoreDamagedError, match=f"damaged: .*{file.name} (has|is missing)") as caught:
+                await attempt
+            assert "ragpilot index --rebuild" in caught.value.hint
+        await store.aclose()
+        file.write_bytes(whole)
+    store = EdgeStore(folder)
+    assert await store.count(ANN, "default") == 4
+    await store.aclose()
+
+
+@pytest.mark.asyncio
+async def test_chunks_that_went_missing_are_damage(folder: Path) -> None:
+    store = EdgeStore(folder)
+    await store.ensure(SCOPE, IDENTITY)
+    await store.upsert(SCOPE, chunk().document_id, [indexed(chunk())])
+    await store.aclose()
+    file = folder / "default/collection.json"
+    record = json.loads(file.read_bytes())
+    assert record["seal"]["chunks"] == 1
+    record["seal"]["chunks"] = 7
+    file.write_text(json.dumps(record), encoding="utf-8")
+    store = EdgeStore(folder)
+    with pytest.raises(StoreDamagedError, match="6 of its 7 chunks are missing"):
+        await store.count(ANN, "default")
+    await store.aclose()
+
+
+@pytest.mark.asyncio
+async def test_a_store_that_was_killed_is_no_damage(folder: Path) -> None:
+    """Neither while it was only read, nor behind a write, nor over many rounds of both."""
+    expected = 0
+    for number in range(6):
+        store = EdgeStore(folder)
+        await store.ensure(SCOPE, IDENTITY)
+        assert await store.count(ANN, "default") == expected
+        if number % 2:
+            item = chunk(path=f"src/{number}.py")
+            await store.upsert(SCOPE, item.document_id, [indexed(item)])
+            if number == 3:
+                await store.delete_documents(SCOPE, [chunk(path="src/1.py").document_id])
+            expected = number // 4 + 1
+        assert store.owner_pid is not None
+        os.kill(store.owner_pid, signal.SIGKILL)
+        await store.aclose()
 
 
 def test_a_shard_that_another_opener_holds_is_in_use_and_not_damaged(folder: Path) -> None:
