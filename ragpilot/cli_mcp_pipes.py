@@ -10,8 +10,8 @@ import asyncio
 import json
 import os
 import threading
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, Final
 
 import anyio
@@ -35,6 +35,7 @@ LAST_ANSWERS_SECONDS: Final = 30.0
 """How long what is under way may still take when standard input has ended."""
 
 _READ_BYTES: Final = 65_536
+_LINES_AHEAD: Final = 16
 
 Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
 Outgoing = MemoryObjectSendStream[SessionMessage]
@@ -111,8 +112,8 @@ class _Asked:
 async def _read(
     source: int, to_server: MemoryObjectSendStream[SessionMessage | Exception], refusals: Outgoing, asked: _Asked
 ) -> None:
-    async with to_server, refusals:
-        async for line in _lines(source):
+    async with to_server, refusals, aclosing(_lines(source)) as lines:
+        async for line in lines:
             try:
                 message = _message(line)
             except MessageError as error:
@@ -151,34 +152,43 @@ def _message(line: bytes) -> JSONRPCMessage:
     return kind.model_validate({"id": None, **data} if kind is JSONRPCError else data)
 
 
-async def _lines(source: int) -> AsyncIterator[bytes]:
+async def _lines(source: int) -> AsyncGenerator[bytes, None]:
     """Lines that hold something, until the end. A line past LINE_MAX_BYTES comes cut just behind them."""
     loop = asyncio.get_running_loop()
-    lines: asyncio.Queue[bytes | None] = asyncio.Queue(16)
+    lines: asyncio.Queue[bytes | None] = asyncio.Queue()
+    room = threading.Semaphore(_LINES_AHEAD)
 
     def put(line: bytes | None) -> None:
-        asyncio.run_coroutine_threadsafe(lines.put(line), loop).result()
+        room.acquire()
+        loop.call_soon_threadsafe(lines.put_nowait, line)
 
     # A thread of its own, that no exit waits for: a read of standard input cannot be interrupted.
     threading.Thread(target=_pump, args=(source, put), name="stdin", daemon=True).start()
-    while (line := await lines.get()) is not None:
-        if line.strip():
-            yield line
+    try:
+        while (line := await lines.get()) is not None:
+            room.release()
+            if line.strip():
+                yield line
+    finally:
+        room.release()
 
 
 def _pump(source: int, put: Callable[[bytes | None], None]) -> None:
     rest = bytearray()
-    try:
-        while piece := os.read(source, _READ_BYTES):
-            *whole, last = piece.split(b"\n")
-            for end in whole:
-                put(bytes(rest + end)[: LINE_MAX_BYTES + 1])
-                rest.clear()
-            if len(rest) <= LINE_MAX_BYTES:
-                rest += last
-        if rest:
+    # A RuntimeError is a loop that has been closed: nobody waits for lines any more.
+    with suppress(RuntimeError):
+        try:
+            while piece := os.read(source, _READ_BYTES):
+                *whole, last = piece.split(b"\n")
+                for end in whole:
+                    put(bytes(rest + end)[: LINE_MAX_BYTES + 1])
+                    rest.clear()
+                if len(rest) <= LINE_MAX_BYTES:
+                    rest += last
             put(bytes(rest))
-    finally:
+        except OSError:
+            # Standard input broke off, which ends it like any other end.
+            pass
         put(None)
 
 
