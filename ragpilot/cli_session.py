@@ -165,6 +165,8 @@ class StoreSession:
         self, corpus: str, *, path: Path | None, rebuild: bool, bodies: bool, broad: bool
     ) -> AsyncGenerator[IngestEvent, None]:
         """See Session."""
+        # Before the corpus: who may not index at all is not to look for the right name.
+        self._actor.need("ingest")
         settings = resolve_corpus(self._application.settings, self._actor, corpus)
         run = self._application.ingestion.run(
             self._actor, settings, path=path, rebuild=rebuild, bodies=bodies, allow_broad=broad

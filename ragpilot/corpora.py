@@ -6,14 +6,20 @@ from ragpilot.config import CorpusSettings, Settings
 from ragpilot.errors import UnknownCorpusError
 from ragpilot.types import Actor
 
-NOTHING = "none"
-"""What an actor asks who may know of no corpus: he finds nothing in it, and learns no name of another."""
+NOTHING = ""
+"""The name of what an actor asks who may know of no corpus. No corpus can have it, so nothing is found in it, and its
+actor learns no name of another."""
+
+_NONE = CorpusSettings.model_construct(name=NOTHING, roots=[], readers=[], grants=[])
 
 
 def may_know(actor: Actor, corpus: CorpusSettings) -> bool:
-    """Whether the configuration lets the actor read anything of the corpus; what is in it plays no part."""
+    """Whether the configuration lets the actor read anything of the corpus; what is in it plays no part.
+
+    Who holds ``admin`` knows of every corpus. ``ingest`` adds none: it is the right to index what one knows of.
+    """
     readers = {reader for grant in corpus.grants for reader in grant.readers} | set(corpus.readers)
-    return bool(readers & actor.principals) or actor.may("ingest")
+    return bool(readers & actor.principals) or actor.may("admin")
 
 
 def known_corpora(settings: Settings, actor: Actor) -> list[CorpusSettings]:
@@ -28,7 +34,7 @@ def default_corpus(settings: Settings, actor: Actor) -> CorpusSettings:
     """
     known = known_corpora(settings, actor)
     own = (corpus for corpus in known if corpus.name == actor.default_corpus)
-    return next(own, known[0] if known else CorpusSettings(name=NOTHING, readers=[]))
+    return next(own, known[0] if known else _NONE)
 
 
 def resolve_corpus(settings: Settings, actor: Actor, name: str | None) -> CorpusSettings:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from ragpilot.citations import source_of
-from ragpilot.config import Settings
+from ragpilot.config import CorpusSettings, Settings
 from ragpilot.corpora import default_corpus, known_corpora, resolve_corpus
 from ragpilot.errors import UnknownSourceError
 from ragpilot.freshness import Freshness
@@ -18,12 +18,15 @@ from ragpilot.types import Actor, Chunk, CorpusInfo, Health, IndexStats, SourceT
 ReadText = Callable[[str, str], str | None]
 """(corpus, path) -> the file's text as it would be indexed (decoded, redacted); None where it cannot be had."""
 
-LeftOutOf = Callable[[Actor, str], Awaitable[Mapping[str, int]]]
-"""(actor who may ingest, corpus) -> how many files are not indexed, by reason."""
+LeftOutOf = Callable[[Actor, CorpusSettings], Awaitable[Mapping[str, int]]]
+"""(actor who may ingest, corpus) -> how many files are not indexed, by reason, as far as the actor may know of them."""
 
 
 class StatusService:
-    """Answers what can be known beside answers; everything is scoped to the actor."""
+    """Answers what can be known beside answers.
+
+    Everything but ``health`` is for actors who may ask, and scoped to what each of them may read.
+    """
 
     def __init__(
         self,
@@ -59,8 +62,13 @@ class StatusService:
         return found
 
     async def stats(self, actor: Actor, corpus: str | None = None) -> IndexStats:
-        """Counts of what the actor may read. Raises UnknownCorpusError and StoreError."""
-        name = resolve_corpus(self._settings, actor, corpus).name
+        """Counts of what the actor may read; of nothing, and without a name, for one who may know of no corpus.
+
+        Raises PermissionDeniedError, UnknownCorpusError and StoreError.
+        """
+        actor.need("ask")
+        meant = resolve_corpus(self._settings, actor, corpus)
+        name = meant.name
         total = await self._store.count(actor, name)
         headers = await self._store.count(actor, name, having="header")
         bodies = await self._store.count(actor, name, having="body")
@@ -74,11 +82,12 @@ class StatusService:
             body_share=bodies / total if total else 1.0,
             embedder=self._embedder.identity,
             bounds=self._retriever.bounds(total),
-            left_out=await self._left_out(actor, name) if self._left_out and actor.may("ingest") else None,
+            left_out=await self._left_out(actor, meant) if self._left_out and actor.may("ingest") else None,
         )
 
     async def corpora(self, actor: Actor) -> list[CorpusInfo]:
-        """The corpora that the actor may know of, in the configuration's order."""
+        """The corpora that the actor may know of, in the configuration's order. Raises PermissionDeniedError."""
+        actor.need("ask")
         default = default_corpus(self._settings, actor).name
         return [
             CorpusInfo(
@@ -93,11 +102,15 @@ class StatusService:
         ]
 
     async def source(self, actor: Actor, corpus: str | None, chunk_id: str, *, context: int = 10) -> SourceText:
-        """A readable chunk with up to ``context`` lines around it. Raises UnknownSourceError."""
+        """A readable chunk with up to ``context`` lines around it.
+
+        Raises UnknownSourceError, also for one that the actor may not read; PermissionDeniedError, UnknownCorpusError.
+        """
+        actor.need("ask")
         name = resolve_corpus(self._settings, actor, corpus).name
         chunk = await self._store.get(actor, name, chunk_id)
         if chunk is None:
-            raise UnknownSourceError(f"There is no source {chunk_id!r} in corpus {name!r}.")
+            raise UnknownSourceError(f"There is no source {chunk_id!r}" + (f" in corpus {name!r}." if name else "."))
         stale = bool(await self._freshness.stale([chunk]))
         before, after = ([], []) if stale or not context else await self._around(chunk, context)
         return SourceText(

@@ -98,7 +98,7 @@ class _Ingesting:
         if not posix.parts:
             return corpus, None
         corpora = [corpus] if given.collection is not None else known_corpora(settings, call.actor)
-        return await asyncio.to_thread(locate, corpora, given.path)
+        return await asyncio.to_thread(locate, call.actor, corpora, given.path)
 
 
 async def _report(events: EventStream[RunEvent], call: Call) -> IngestReport:

@@ -154,10 +154,14 @@ class IngestRuns:
         await _stop(self._filling, INTERRUPT_SECONDS)
         await self._granted()
         logger.info("%s indexes corpus %s, path %.300r, rebuild %s", actor.name, corpus.name, str(path or ""), rebuild)
+        report: IngestReport | None = None
         try:
             # Body vectors are left to the filling behind it: the run ends as soon as everything can be found.
             async for event in self._ingestion.run(actor, corpus, path=path, rebuild=rebuild, bodies=False):
-                run.publish(event)
+                if isinstance(event, IngestReport):
+                    report = event
+                else:
+                    run.publish(event)
         except RagPilotError as error:
             logger.warning("indexing corpus %s ended: %s", corpus.name, error.code)
             run.end(error)
@@ -165,6 +169,9 @@ class IngestRuns:
             log_unexpected(logger, error, f"while indexing {corpus.name}")
             run.end(ProblemError(UNEXPECTED))
         else:
+            # Only now, and without a pause before the end: who has the report can ask for the next run at once.
+            if report is not None:
+                run.publish(report)
             run.end(None)
         finally:
             self.fill()

@@ -24,7 +24,7 @@ PATIENCE_SECONDS = 0.15
 STALE_SECONDS = 15.0
 CHECK_SECONDS = 5.0
 
-STORE_ILL = "The store does not work as it should; who may index is told why."
+STORE_ILL = "The store does not work as it should; an administrator is told why."
 
 PARTS = ("store", "embedder", "model")
 Parts = Mapping[str, Health]
@@ -76,7 +76,7 @@ def status_routes(context: Context) -> Blueprint:
 def _told(parts: Parts, actor: Actor) -> Parts:
     """What ``actor`` learns of the parts: why a store is ill may name a corpus that not everybody may know of."""
     store = parts.get("store")
-    if store is None or store.ok or actor.may("ingest"):
+    if store is None or store.ok or actor.may("admin"):
         return parts
     return {**parts, "store": replace(store, detail=STORE_ILL)}
 

@@ -79,6 +79,10 @@ class VectorFill:
         self.failures = Failures()
         self.use_cache = True
         """Whether what the cache holds counts; what is embedded goes into it in any case."""
+        self.counts: Callable[[Chunk], bool] = lambda _: True
+        """Which chunks count: in progress, in ``expected`` and in ``stored``. All are filled."""
+        self.stored = 0
+        """Vectors of chunks that count which were put into the store."""
 
     async def fill(self, name: VectorName, expected: int) -> None:
         """Fill one of the two vectors; ``expected``: how many are missing, as far as known. Raises StoreError.
@@ -95,7 +99,9 @@ class VectorFill:
                     if vectors:
                         await self._store.set_vectors(self._scope, name, vectors)
                         await self._on_stored()
-                    done += len(chunks)
+                    counted = [chunk for chunk in chunks if self.counts(chunk)]
+                    self.stored += sum(chunk.id in vectors for chunk in counted)
+                    done += len(counted)
                     self._progress.advance(done)
         except EmbedderError as error:
             self.failures.stopped = str(error)
@@ -105,14 +111,16 @@ class VectorFill:
     ) -> AsyncGenerator[tuple[list[Chunk], dict[str, Vector]], None]:
         """Chunks that lack the vector, each once, and what the cache knows of their texts."""
         handled: set[str] = set()
+        counted = 0
         while not self._stop.is_set():
             limit = _PAGE + self.failures.texts  # those come again with every page
             page = await self._store.without_vector(self._scope, name, limit=limit)
             fresh = [chunk for chunk in page if chunk.id not in handled]
             if not fresh:
                 return
-            reached = len(handled) + len(fresh)
-            self._progress.advance(len(handled), reached if len(page) < limit else max(expected, reached))
+            reached = counted + sum(map(self.counts, fresh))
+            self._progress.advance(counted, reached if len(page) < limit else max(expected, reached))
+            counted = reached
             known = await self._known([_TEXTS[name](chunk) for chunk in fresh])
             at = 0
             while at < len(fresh) and not self._stop.is_set():

@@ -1,8 +1,12 @@
-"""Who may read a document: the corpus's grants, by its path. Whatever is in doubt is readable by nobody."""
+"""Who may read a document, and who may hear of its file: the corpus's grants, by its path.
+
+Whatever is in doubt is readable by nobody.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +14,7 @@ from pathspec import PathSpec
 
 from ragpilot.config import CorpusSettings, GrantSettings
 from ragpilot.ingest.paths import raw_path
+from ragpilot.types import Actor, LeftOut
 
 NOBODY: frozenset[str] = frozenset()
 
@@ -62,6 +67,33 @@ class Grants:
             if matched is not None:
                 return Decision(grant.readers, grant.place, grant.paths[matched])
         return Decision(self._default, None)
+
+
+class Sight:
+    """Which files an actor may hear of: by name, and as one of a number, in whatever is told of an index's making.
+
+    With the permission ``admin`` these are all. Otherwise they are those that the grants let the actor read, were they
+    indexed: who may write an index need not be allowed to know what is in it. Without ``grants`` they are none.
+    """
+
+    def __init__(self, actor: Actor, grants: Grants | None) -> None:
+        self.grants = grants
+        self.whole = actor.may("admin")
+        """Whether nothing is hidden."""
+        self._principals = actor.principals
+
+    def sees(self, path: str) -> bool:
+        """Whether the actor may hear of what is at ``path``, a file or a folder.
+
+        A folder goes by the name of a file in it too: grants name files, as ``hr/**`` does, and it gives those away.
+        """
+        if self.whole or self.grants is None:
+            return self.whole
+        return all(self.grants.readers(at) & self._principals for at in (path, f"{path.rstrip('/')}/-"))
+
+    def seen(self, items: Iterable[LeftOut]) -> list[LeftOut]:
+        """Those of ``items`` that the actor may hear of."""
+        return [item for item in items if self.sees(item.path)]
 
 
 def _compiled(place: int, grant: GrantSettings) -> _Grant:

@@ -15,7 +15,7 @@ from ragpilot.ingest.manifest import Manifest, Row
 from ragpilot.ingest.parts import Parts
 from ragpilot.ingest.prepare import Prepared
 from ragpilot.ingest.reasons import Reason
-from ragpilot.types import IngestScope, LeftOut, VectorName
+from ragpilot.types import IndexedChunk, IngestScope, LeftOut, VectorName
 
 _T = TypeVar("_T")
 
@@ -26,7 +26,11 @@ _GIVE_UP = 20
 
 
 class CorpusIndex:
-    """Store and manifest of one corpus. An async context manager; the manifest's file is open inside."""
+    """Store and manifest of one corpus. An async context manager; the manifest's file is open inside.
+
+    Grants can be changed while somebody else's work on it is under way (``regrant``): writes of the two take turns,
+    and what is written afterwards is granted by the new ones.
+    """
 
     def __init__(self, parts: Parts, scope: IngestScope) -> None:
         self._parts = parts
@@ -34,6 +38,9 @@ class CorpusIndex:
         self._scope = scope
         self._manifest: Manifest | None = None
         self._refused_in_a_row = 0
+        self._turn = asyncio.Lock()
+        self._known = asyncio.Event()
+        self._newer: Grants | None = None
         self.rows: dict[str, Row] = {}
         """What is known of each file, by path."""
         self.chunks = 0
@@ -52,7 +59,10 @@ class CorpusIndex:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await asyncio.to_thread(self._opened.close)
+        async with self._turn:
+            await asyncio.to_thread(self._opened.close)
+            self._manifest = None
+        self.leave()
 
     async def load(self, *, fresh: bool = False) -> None:
         """Read what is known, from the store itself where the manifest is not in step with it.
@@ -60,11 +70,15 @@ class CorpusIndex:
         ``fresh``: nothing that is known counts, and a collection of another identity is no obstacle. Raises
         IndexMismatchError for one otherwise.
         """
-        corpus = self._scope.corpus
         if fresh:
             # What is there is dropped unread: it may be damaged, which is why somebody rebuilds.
             self.exists = False
             return
+        async with self._turn:
+            await self._load(self._scope.corpus)
+        self._known.set()
+
+    async def _load(self, corpus: str) -> None:
         info = await self._store.describe(corpus)
         self.exists = info is not None
         if info is None:
@@ -83,9 +97,16 @@ class CorpusIndex:
         await self._store.drop(self._scope)
         await asyncio.to_thread(self._opened.forget, self._scope.corpus)
         self.rows, self.chunks, self.exists = {}, 0, False
+        self._known.set()
 
     async def write(self, batch: Sequence[Prepared]) -> list[LeftOut]:
         """Store a batch of prepared files, and then note them. Returns those that the store refused."""
+        async with self._turn:
+            if self._newer is not None:
+                batch = await asyncio.to_thread(_granted, batch, self._newer)
+            return await self._write(batch)
+
+    async def _write(self, batch: Sequence[Prepared]) -> list[LeftOut]:
         writes = [prepared for prepared in batch if prepared.chunks is not None]
         removed = [prepared for prepared in batch if prepared.row is not None and not prepared.row.indexed]
         if writes:
@@ -101,11 +122,30 @@ class CorpusIndex:
 
     async def remove(self, gone: Sequence[Row]) -> None:
         """Remove documents whose files are gone, and forget them."""
-        await self._delete(gone)
-        await self._note([], gone)
+        async with self._turn:
+            await self._delete(gone)
+            await self._note([], gone)
 
     async def set_readers(self, grants: Grants) -> int:
-        """Give indexed documents the readers that the grants say. Returns how many had others."""
+        """Give indexed documents the readers that the grants say, or newer ones. Returns how many had others."""
+        async with self._turn:
+            return await self._set_readers(self._newer or grants)
+
+    def leave(self) -> None:
+        """Nothing will be done here any more, whether or not anything was: nobody need wait. Idempotent."""
+        self._known.set()
+
+    async def regrant(self, grants: Grants) -> int | None:
+        """``set_readers`` from beside the work that this is open for; what it writes later gets these readers too.
+
+        Waits until it is known what is indexed. Returns None where the work has ended before, and nothing was done.
+        """
+        self._newer = grants
+        await self._known.wait()
+        async with self._turn:
+            return None if self._manifest is None else await self._set_readers(grants)
+
+    async def _set_readers(self, grants: Grants) -> int:
         changed = await asyncio.to_thread(self._regranted, grants)
         for some in _slices(changed):
             await self._store.set_readers(self._scope, {row.document_id: row.readers for row in some})
@@ -116,10 +156,9 @@ class CorpusIndex:
         wanted = ((row, grants.readers(row.path)) for row in self.indexed())
         return [replace(row, readers=readers) for row, readers in wanted if readers != row.readers]
 
-    async def lacking(self, name: VectorName) -> int:
-        """How many chunks lack a vector, at most: those the actor may not read count as lacking."""
-        having = await self._store.count(self._scope.actor, self._scope.corpus, having=name)
-        return max(0, self.chunks - having)
+    async def readable(self, having: VectorName | None = None) -> int:
+        """How many chunks the actor may read; ``having``: only those that have this vector."""
+        return await self._store.count(self._scope.actor, self._scope.corpus, having=having)
 
     async def note_left_out(self, items: Sequence[LeftOut], scopes: Sequence[str]) -> None:
         """Write down what a run over ``scopes`` has left out."""
@@ -127,7 +166,8 @@ class CorpusIndex:
 
     async def agree(self) -> None:
         """Note that the rows still hold, after a write that does not concern them."""
-        await self._note([], [])
+        async with self._turn:
+            await self._note([], [])
 
     async def finish(self, at: datetime) -> None:
         """Note the end of a run."""
@@ -177,6 +217,22 @@ class CorpusIndex:
         if info is not None:
             corpus = self._scope.corpus
             await asyncio.to_thread(self._opened.record, corpus, info.revision, rows=rows, gone=paths)
+
+
+def _granted(batch: Sequence[Prepared], grants: Grants) -> list[Prepared]:
+    """``batch`` with the readers that newer grants say than it was prepared by."""
+    return [replace(item, row=_row_granted(item.row, grants), chunks=_rechunked(item, grants)) for item in batch]
+
+
+def _row_granted(row: Row | None, grants: Grants) -> Row | None:
+    return replace(row, readers=grants.readers(row.path)) if row is not None and row.indexed else row
+
+
+def _rechunked(item: Prepared, grants: Grants) -> tuple[IndexedChunk, ...] | None:
+    if not item.chunks:
+        return item.chunks
+    readers = grants.readers(item.task.entry.path)
+    return tuple(replace(held, chunk=replace(held.chunk, readers=readers)) for held in item.chunks)
 
 
 def _slices(items: list[_T]) -> Iterator[list[_T]]:

@@ -10,7 +10,8 @@ All calls block: run them in a thread.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -139,11 +140,17 @@ class Manifest:
             rows = ((corpus, item.path, item.reason, item.detail) for item in items)
             connection.executemany("INSERT INTO left_out VALUES (?, ?, ?, ?)", rows)
 
-    def left_out(self, corpus: str) -> dict[str, int]:
-        """How many files and folders of a corpus are not indexed, by reason: each as of the last run over it."""
+    def left_out(self, corpus: str, counts: Callable[[str], bool] | None = None) -> dict[str, int]:
+        """How many files and folders of a corpus are not indexed, by reason: each as of the last run over it.
+
+        ``counts`` is asked of each path; None: all of them count. The most frequent reason stands first.
+        """
         with self._database.transaction() as connection:
-            found = connection.execute(_COUNT_LEFT_OUT, (corpus,))
-            return dict(found.fetchall())
+            if counts is None:
+                return dict(connection.execute(_COUNT_LEFT_OUT, (corpus,)).fetchall())
+            rows = connection.execute("SELECT reason, path FROM left_out WHERE corpus = ?", (corpus,)).fetchall()
+        found = Counter(reason for reason, path in rows if counts(path))
+        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
     def close(self) -> None:
         """Close the file. Idempotent."""
@@ -156,12 +163,12 @@ class Manifest:
         self.close()
 
 
-def left_out(state: Path, corpus: str) -> dict[str, int]:
+def left_out(state: Path, corpus: str, counts: Callable[[str], bool] | None = None) -> dict[str, int]:
     """``Manifest.left_out`` of a state folder, which is not made where it is missing. Raises StateError."""
     if not (state / FILE_NAME).exists():
         return {}
     with Manifest(state) as manifest:
-        return manifest.left_out(corpus)
+        return manifest.left_out(corpus, counts)
 
 
 def _agree(row: Row, state: DocumentState) -> bool:

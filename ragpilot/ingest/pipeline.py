@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ragpilot.config import CorpusSettings, IngestSettings
 from ragpilot.errors import IngestRunningError
 from ragpilot.ingest.chunkers import CHUNKER_VERSION, chunk_text_with_notes
-from ragpilot.ingest.grants import Grants
+from ragpilot.ingest.grants import Grants, Sight
 from ragpilot.ingest.index import CorpusIndex
 from ragpilot.ingest.manifest import left_out
 from ragpilot.ingest.parts import Parts
@@ -65,7 +66,7 @@ class IngestService:
         """What every collection is built with."""
         self._parts = Parts(store, embedder, settings, state, chunk_text, lexical_vector, self.identity, embed_seconds)
         self._sources = SourceFiles(corpora, settings)
-        self._busy: set[str] = set()
+        self._busy: dict[str, _Work] = {}
         self._left_out: dict[str, dict[str, int]] = {}
 
     def locate(self, corpus: str, path: str) -> Path | None:
@@ -88,7 +89,9 @@ class IngestService:
     ) -> AsyncGenerator[IngestEvent, None]:
         """Bring the index up to date with a corpus's files; progress at least every half second, the report last.
 
-        Closing the iterator stops the run where the next one goes on.
+        Closing the iterator stops the run where the next one goes on. The run is over everything; progress and report
+        are of what the actor may hear of (``ragpilot.ingest.grants.Sight``): all of it with the permission ``admin``,
+        otherwise the files that the actor may read and no number that counts another.
 
         Args:
             actor: Who asks; needs the permission ``ingest``.
@@ -104,6 +107,7 @@ class IngestService:
         Raises:
             PermissionDeniedError: The actor may not index.
             IngestRunningError: Another run over this corpus is under way.
+            InvalidRequestError: There is nothing at ``path`` that an actor without ``admin`` may hear of.
             RootError: A root is missing, no folder or too broad, or ``path`` lies outside.
             IndexMismatchError: The collection was built with another embedder or chunker.
             StoreError: The store failed.
@@ -125,35 +129,51 @@ class IngestService:
     async def apply_grants(self, actor: Actor, corpus: CorpusSettings) -> int:
         """Give every document in the store the readers that the grants say, and no file is looked at.
 
-        Returns how many had others. Raises as ``run`` does.
+        A run over the corpus that is under way in this process goes on, by these grants from here. Returns how many
+        documents had other readers. Raises as ``run`` does.
         """
         scope = IngestScope(actor, corpus.name)
-        with self._claim(corpus.name):
-            async with CorpusIndex(self._parts, scope) as index:
+        grants = Grants(corpus)
+        while (work := self._busy.get(corpus.name)) is not None:
+            changed = await work.index.regrant(grants)
+            if changed is not None:
+                return changed
+            await work.over.wait()
+        with self._claim(scope) as index:
+            async with index:
                 await index.load()
-                return await index.set_readers(Grants(corpus))
+                return await index.set_readers(grants)
 
     async def plan(
         self, actor: Actor, corpus: CorpusSettings, *, path: Path | None = None, allow_broad: bool = False
     ) -> IngestPlan:
-        """What a run would do: read and chunk everything, write nothing. Raises PermissionDeniedError, RootError."""
-        IngestScope(actor, corpus.name)
-        return await asyncio.to_thread(make_plan, self._parts, corpus, path, allow_broad=allow_broad)
+        """What a run would do: read and chunk everything, write nothing; told as of ``run``.
 
-    async def left_out(self, actor: Actor, corpus_name: str) -> dict[str, int]:
-        """How many files and folders are not indexed, by reason, as of the last runs. Raises PermissionDeniedError."""
-        IngestScope(actor, corpus_name)
-        if corpus_name not in self._left_out:
-            self._left_out[corpus_name] = await asyncio.to_thread(left_out, self._parts.state, corpus_name)
-        return dict(self._left_out[corpus_name])
+        Raises PermissionDeniedError, RootError.
+        """
+        IngestScope(actor, corpus.name)
+        return await asyncio.to_thread(make_plan, self._parts, corpus, path, actor, allow_broad=allow_broad)
+
+    async def left_out(self, actor: Actor, corpus: CorpusSettings) -> dict[str, int]:
+        """How many files and folders are not indexed, by reason, as of the last runs; those that the actor may hear of.
+
+        Raises PermissionDeniedError.
+        """
+        IngestScope(actor, corpus.name)
+        sight = Sight(actor, Grants(corpus))
+        if not sight.whole:
+            return await asyncio.to_thread(left_out, self._parts.state, corpus.name, sight.sees)
+        if corpus.name not in self._left_out:
+            self._left_out[corpus.name] = await asyncio.to_thread(left_out, self._parts.state, corpus.name)
+        return dict(self._left_out[corpus.name])
 
     async def _watched(
         self, scope: IngestScope, job: Callable[[IngestRun], Awaitable[IngestReport]]
     ) -> AsyncGenerator[IngestEvent, None]:
         """Do the work in a task of its own, so that progress comes however long one step takes."""
         progress, stop = Progress(), asyncio.Event()
-        with self._claim(scope.corpus):
-            work = asyncio.ensure_future(job(IngestRun(self._parts, scope, progress, stop)))
+        with self._claim(scope) as index:
+            work = asyncio.ensure_future(job(IngestRun(self._parts, scope, progress, stop, index)))
             work.add_done_callback(lambda _: progress.end())
             try:
                 while (event := await progress.news()) is not None:
@@ -165,26 +185,29 @@ class IngestService:
                 stop.set()
                 await _wind_down(work)
 
-    def _claim(self, corpus: str) -> _Claim:
-        return _Claim(self._busy, corpus)
-
-
-class _Claim:
-    """The right to write a corpus in this process. Between processes the store's own lock holds."""
-
-    def __init__(self, busy: set[str], corpus: str) -> None:
-        self._busy = busy
-        self._corpus = corpus
-
-    def __enter__(self) -> None:
-        if self._corpus in self._busy:
+    @contextmanager
+    def _claim(self, scope: IngestScope) -> Iterator[CorpusIndex]:
+        """The right to write a corpus in this process. Between processes the store's own lock holds."""
+        corpus = scope.corpus
+        if corpus in self._busy:
             raise IngestRunningError(
-                f"Another run over the corpus {self._corpus!r} is under way.", hint="Wait for its end and ask again."
+                f"Another run over the corpus {corpus!r} is under way.", hint="Wait for its end and ask again."
             )
-        self._busy.add(self._corpus)
+        work = self._busy[corpus] = _Work(CorpusIndex(self._parts, scope))
+        try:
+            yield work.index
+        finally:
+            del self._busy[corpus]
+            work.index.leave()
+            work.over.set()
 
-    def __exit__(self, *_: object) -> None:
-        self._busy.discard(self._corpus)
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What a corpus is busy with."""
+
+    index: CorpusIndex
+    over: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 async def _wind_down(work: asyncio.Future[IngestReport]) -> None:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragpilot.config import CorpusSettings
-from ragpilot.ingest.grants import Grants
+from ragpilot.ingest.grants import Grants, Sight
 from ragpilot.ingest.parts import Parts
 from ragpilot.ingest.prepare import Preparer
 from ragpilot.ingest.roots import resolve_roots, scopes
 from ragpilot.ingest.scan import scan
-from ragpilot.types import LeftOut
+from ragpilot.types import Actor, LeftOut
 
 HEADERS_PER_SECOND, BODIES_PER_SECOND = 400.0, 60.0
 """What the embedded default reaches on two cores; a service may be faster or slower."""
@@ -48,18 +48,21 @@ class IngestPlan:
     warnings: tuple[str, ...] = ()
 
 
-def make_plan(parts: Parts, corpus: CorpusSettings, path: Path | None, *, allow_broad: bool = False) -> IngestPlan:
-    """Walk, read and chunk as a first run would. Blocking; raises RootError."""
+def make_plan(
+    parts: Parts, corpus: CorpusSettings, path: Path | None, actor: Actor, *, allow_broad: bool = False
+) -> IngestPlan:
+    """Walk, read and chunk as a first run would, and tell what ``actor`` may hear of. Blocking; raises RootError."""
     started = time.monotonic()
     roots = resolve_roots(corpus, allow_broad=allow_broad)
     grants = Grants(corpus)
+    sight = Sight(actor, grants)
     preparer = Preparer(corpus.name, parts.settings, parts.chunk_text, parts.lexical_vector)
     found = scan(scopes(roots, path), roots, {}, grants, rules=preparer.rules, state=parts.state)
     documents: Counter[str] = Counter()
     chunks: Counter[str] = Counter()
-    left_out, failed, redacted = list(found.left_out), list(found.failed), []
+    left_out, failed, redacted = sight.seen(found.left_out), sight.seen(found.failed), []
     size = 0
-    for task in found.tasks:
+    for task in filter(lambda task: sight.sees(task.entry.path), found.tasks):
         prepared = preparer.prepare(task)
         row = prepared.row
         if row is None:
@@ -87,7 +90,7 @@ def make_plan(parts: Parts, corpus: CorpusSettings, path: Path | None, *, allow_
         seconds_to_searchable=searchable,
         seconds=searchable + total / HEADERS_PER_SECOND + total / BODIES_PER_SECOND,
         disk_bytes=_disk_bytes(total, 4 * parts.identity.embedder.dimensions),
-        warnings=(*grants.problems, *found.notes),
+        warnings=(*grants.problems, *found.notes) if sight.whole else (),
     )
 
 

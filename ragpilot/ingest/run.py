@@ -1,23 +1,27 @@
-"""One run over one corpus: scan, lexical vectors, removals, header vectors, body vectors; then the report."""
+"""One run over one corpus: scan, lexical vectors, removals, header vectors, body vectors; then the report.
+
+What is done is the same whoever asks for it. What is told of it, in numbers, names and warnings, is of what its actor
+may hear of: see ``ragpilot.ingest.grants.Sight``.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
 from ragpilot.config import CorpusSettings
-from ragpilot.errors import IngestError
+from ragpilot.errors import IngestError, InvalidRequestError, RootError
 from ragpilot.ingest.chunkers import self_test
 from ragpilot.ingest.embed import TextEmbedder
 from ragpilot.ingest.embedding_cache import EmbeddingCache
 from ragpilot.ingest.fill import Failures, VectorFill
-from ragpilot.ingest.grants import Grants
+from ragpilot.ingest.grants import Grants, Sight
 from ragpilot.ingest.index import CorpusIndex
 from ragpilot.ingest.parts import Parts
 from ragpilot.ingest.prepare import Prepared, Preparer, Task
@@ -25,7 +29,10 @@ from ragpilot.ingest.progress import Progress
 from ragpilot.ingest.reasons import Reason
 from ragpilot.ingest.roots import Scope, resolve_roots, scopes
 from ragpilot.ingest.scan import Scan, covers, scan, summary
-from ragpilot.types import IngestReport, IngestScope, LeftOut
+from ragpilot.types import IngestReport, IngestScope, LeftOut, VectorName
+
+NOTHING_THERE = "'path' names nothing inside the roots that you may read."
+NOTHING_READABLE = "Nothing is indexed here that you may read."
 
 _NAMED = 20
 """Files that a warning names, at most."""
@@ -43,6 +50,8 @@ class Options:
 
 @dataclass(slots=True)
 class _Counts:
+    """Numbers are of what the actor may hear of; lists hold everything until the report is made."""
+
     added: int = 0
     changed: int = 0
     unchanged: int = 0
@@ -51,44 +60,57 @@ class _Counts:
     failed: list[LeftOut] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """What chunkers had to say of single files."""
+    """What chunkers had to say of single files that the actor may hear of."""
 
 
 class IngestRun:
     """The work of one run. It stops between two batches once ``stop`` is set; what is done by then stands."""
 
-    def __init__(self, parts: Parts, scope: IngestScope, progress: Progress, stop: asyncio.Event) -> None:
+    def __init__(
+        self, parts: Parts, scope: IngestScope, progress: Progress, stop: asyncio.Event, index: CorpusIndex
+    ) -> None:
         self._parts = parts
         self._scope = scope
         self._progress = progress
         self._stop = stop
+        self._opening = index
+        self._sight = Sight(scope.actor, None)
         self._started = time.monotonic()
         self._counts = _Counts()
         self._failures = Failures()
         self._embedded = 0
 
     async def ingest(self, corpus: CorpusSettings, options: Options) -> IngestReport:
-        """Bring the index up to date with the corpus's files. Raises RootError, StoreError, IndexMismatchError."""
+        """Bring the index up to date with the corpus's files.
+
+        Raises RootError, StoreError, IndexMismatchError, and InvalidRequestError where a path holds nothing that the
+        actor may hear of.
+        """
         if options.rebuild and options.path is not None:
             raise IngestError("A rebuild covers a whole corpus, not a part of it.", hint="Leave the path away.")
         self._progress.begin("scan", 0)
         roots = await asyncio.to_thread(resolve_roots, corpus, allow_broad=options.allow_broad)
-        covered = await asyncio.to_thread(scopes, roots, options.path)
         grants = Grants(corpus)
+        self._sight = Sight(self._scope.actor, grants)
+        with self._hiding(options.path):
+            covered = await asyncio.to_thread(scopes, roots, options.path)
         preparer = Preparer(corpus.name, self._parts.settings, self._parts.chunk_text, self._parts.lexical_vector)
-        async with CorpusIndex(self._parts, self._scope) as index:
+        async with self._opening as index:
             await index.load(fresh=options.rebuild)
-            found = await asyncio.to_thread(
-                scan, covered, roots, index.rows, grants, rules=preparer.rules, state=self._parts.state
-            )
+            with self._hiding(options.path):
+                found = await asyncio.to_thread(
+                    scan, covered, roots, index.rows, grants, rules=preparer.rules, state=self._parts.state
+                )
+                if any(scope.relative for scope in covered) and not self._sees_any(found):
+                    raise RootError(NOTHING_THERE)
             if options.rebuild:
                 await index.drop()
             broken = await asyncio.to_thread(self_test)
             self._counts.warnings += [
                 f"{language} is cut by the look of its lines: {why}" for language, why in sorted(broken.items())
             ]
-            self._begin(index, found, grants)
             await index.set_readers(grants)
+            await self._begin(index, found, grants)
             await self._index(index, preparer, found)
             searchable = time.monotonic() - self._started
             await self._fill(index, bodies=options.bodies, use_cache=not options.rebuild)
@@ -97,29 +119,54 @@ class IngestRun:
             if not self._stop.is_set():
                 missing = [*self._counts.left_out, *self._counts.failed]
                 await index.note_left_out(missing, [""] if options.path is None else [scope.shown for scope in covered])
-            return await asyncio.to_thread(self._report, index, covered, searchable)
+            return await self._reported(index, covered, searchable)
+
+    @contextmanager
+    def _hiding(self, path: Path | None) -> Iterator[None]:
+        """For an actor who may not hear of everything, whatever is wrong with a path is that nothing is there."""
+        try:
+            yield
+        except (RootError, OSError, RuntimeError, ValueError):
+            if path is None or self._sight.whole:
+                raise
+            raise InvalidRequestError(NOTHING_THERE, field="path") from None
+
+    def _sees_any(self, found: Scan) -> bool:
+        """Whether the actor may hear of anything that was found, or of everything there is."""
+        if self._sight.whole:
+            return True
+        paths = [*(task.entry.path for task in found.tasks), *(row.path for row in (*found.unchanged, *found.gone))]
+        paths += [item.path for item in (*found.left_out, *found.failed)]
+        return any(map(self._sight.sees, paths))
 
     async def fill(self) -> IngestReport:
         """Embed what is stored without vectors, and nothing else. Raises StoreError, IndexMismatchError."""
-        async with CorpusIndex(self._parts, self._scope) as index:
+        async with self._opening as index:
             await index.load()
-            self._progress.chunks, self._progress.files = index.chunks, len(index.indexed())
-            self._counts.unchanged = len(index.indexed())
+            seen = sum(self._sight.sees(row.path) for row in index.indexed())
+            self._progress.chunks, self._progress.files = await self._chunks(index), seen
+            self._counts.unchanged = seen
             await self._fill(index, bodies=True, use_cache=True)
-            return await asyncio.to_thread(self._report, index, (), 0.0)
+            return await self._reported(index, (), 0.0)
+
+    async def _chunks(self, index: CorpusIndex) -> int:
+        """How many chunks there are, as far as the actor may know."""
+        return index.chunks if self._sight.whole else await index.readable()
 
     # --- lexical vectors
 
-    def _begin(self, index: CorpusIndex, found: Scan, grants: Grants) -> None:
-        counts = self._counts
-        counts.unchanged = sum(row.indexed for row in found.unchanged)
+    async def _begin(self, index: CorpusIndex, found: Scan, grants: Grants) -> None:
+        counts, sees = self._counts, self._sight.sees
+        counts.unchanged = sum(row.indexed and sees(row.path) for row in found.unchanged)
         counts.left_out += found.left_out
         counts.left_out += [LeftOut(row.path, row.outcome, row.detail) for row in found.unchanged if not row.indexed]
         counts.failed += found.failed
-        counts.warnings += [*grants.problems, *found.notes]
+        if self._sight.whole:
+            # Globs of others, and how it is with whole roots, are told to nobody else.
+            counts.warnings += [*grants.problems, *found.notes]
         self._progress.files = counts.unchanged
-        self._progress.chunks = index.chunks
-        self._progress.begin("chunks", len(found.tasks))
+        self._progress.chunks = await self._chunks(index)
+        self._progress.begin("chunks", sum(sees(task.entry.path) for task in found.tasks))
 
     async def _index(self, index: CorpusIndex, preparer: Preparer, found: Scan) -> None:
         done = 0
@@ -128,12 +175,12 @@ class IngestRun:
                 self._counts.failed += await index.write(batch)
                 for prepared in batch:
                     self._count(prepared)
-                done += len(batch)
+                done += sum(self._sight.sees(prepared.task.entry.path) for prepared in batch)
                 self._progress.files = self._counts.added + self._counts.changed + self._counts.unchanged
-                self._progress.chunks = index.chunks
+                self._progress.chunks = await self._chunks(index)
                 self._progress.advance(done)
         if not self._stop.is_set():
-            self._counts.removed += sum(row.indexed for row in found.gone)
+            self._counts.removed += sum(row.indexed and self._sight.sees(row.path) for row in found.gone)
             await index.remove(found.gone)
 
     async def _prepared(self, preparer: Preparer, tasks: Iterator[Task]) -> AsyncGenerator[list[Prepared], None]:
@@ -148,14 +195,18 @@ class IngestRun:
 
     def _count(self, prepared: Prepared) -> None:
         counts, row, known = self._counts, prepared.row, prepared.task.known
-        counts.notes += [f"{prepared.task.entry.path}: {note}" for note in prepared.notes]
         was_indexed = known is not None and known.indexed
         if prepared.failure is not None:
             counts.failed.append(prepared.failure)
-        elif row is None or not row.indexed:
+        elif row is not None and not row.indexed:
+            counts.left_out.append(LeftOut(row.path, row.outcome, row.detail))
+        if not self._sight.sees(prepared.task.entry.path):
+            return
+        counts.notes += [f"{prepared.task.entry.path}: {note}" for note in prepared.notes]
+        if prepared.failure is not None:
+            return
+        if row is None or not row.indexed:
             counts.removed += was_indexed
-            if row is not None:
-                counts.left_out.append(LeftOut(row.path, row.outcome, row.detail))
         elif prepared.same:
             counts.unchanged += 1
         elif was_indexed:
@@ -167,20 +218,24 @@ class IngestRun:
 
     async def _fill(self, index: CorpusIndex, *, bodies: bool, use_cache: bool) -> None:
         if not index.exists or not index.chunks:
+            if not self._sight.whole:
+                # As where all that there is to embed is hidden.
+                self._progress.begin("headers", 0)
             return
         identity = self._parts.embedder.identity
         cache = await asyncio.to_thread(EmbeddingCache, self._parts.state, identity)
         embedder = TextEmbedder(self._parts.embedder, seconds=self._parts.embed_seconds)
+        filling = VectorFill(self._parts.store, embedder, cache, self._scope, self._progress, self._stop, index.agree)
+        filling.use_cache, filling.failures = use_cache, self._failures
+        if not self._sight.whole:
+            filling.counts = lambda chunk: self._sight.sees(chunk.path)
         try:
-            filling = VectorFill(
-                self._parts.store, embedder, cache, self._scope, self._progress, self._stop, index.agree
-            )
-            filling.use_cache, filling.failures = use_cache, self._failures
-            await filling.fill("header", await index.lacking("header"))
+            await filling.fill("header", await self._lacking(index, "header"))
             if bodies and not self._failures.stopped:
-                await filling.fill("body", await index.lacking("body"))
+                await filling.fill("body", await self._lacking(index, "body"))
         finally:
-            self._embedded = embedder.embedded
+            # How much of it the cache knew says something of other files with the same text.
+            self._embedded = embedder.embedded if self._sight.whole else filling.stored
             await asyncio.to_thread(_retire, cache)
         if self._failures.stopped:
             self._counts.warnings.append(
@@ -188,12 +243,22 @@ class IngestRun:
                 "the next run goes on."
             )
 
+    async def _lacking(self, index: CorpusIndex, name: VectorName) -> int:
+        """How many chunks that count lack a vector, at most: for an administrator, what may not be read lacks it."""
+        return max(0, await self._chunks(index) - await index.readable(name))
+
     # --- the report
 
-    def _report(self, index: CorpusIndex, covered: Sequence[Scope], searchable: float) -> IngestReport:
-        counts = self._counts
-        failed = [*counts.failed, *self._failures.listed()]
+    async def _reported(self, index: CorpusIndex, covered: Sequence[Scope], searchable: float) -> IngestReport:
+        chunks = await self._chunks(index)
+        return await asyncio.to_thread(self._report, index, covered, searchable, chunks)
+
+    def _report(self, index: CorpusIndex, covered: Sequence[Scope], searchable: float, chunks: int) -> IngestReport:
+        counts, sight = self._counts, self._sight
+        failed = sight.seen([*counts.failed, *self._failures.listed()])
+        left_out = sight.seen(counts.left_out)
         rows = [row for row in index.indexed() if not covered or any(covers(scope, row.path) for scope in covered)]
+        rows = [row for row in rows if sight.sees(row.path)]
         if counts.notes:
             counts.warnings.append(
                 f"Cut less well than their kind allows, {_files(counts.notes)}: {_some(counts.notes, '; ')}."
@@ -203,7 +268,7 @@ class IngestRun:
             outcome = "partial"
         elif not rows and covered:
             outcome = "nothing"
-            counts.warnings.append(_why_nothing(covered, counts.left_out))
+            counts.warnings.append(_why_nothing(covered, left_out) if sight.whole else NOTHING_READABLE)
         return IngestReport(
             corpus=self._scope.corpus,
             outcome=outcome,
@@ -211,9 +276,9 @@ class IngestRun:
             changed=counts.changed,
             unchanged=counts.unchanged,
             removed=counts.removed,
-            chunks=index.chunks,
+            chunks=chunks,
             embedded=self._embedded,
-            left_out=tuple(sorted(counts.left_out, key=lambda item: (item.path, item.reason))),
+            left_out=tuple(sorted(left_out, key=lambda item: (item.path, item.reason))),
             failed=tuple(failed),
             seconds=time.monotonic() - self._started,
             seconds_to_searchable=searchable,

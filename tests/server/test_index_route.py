@@ -14,6 +14,7 @@ from ragpilot.events import ingest_event_from_wire
 from server.app import Server
 from server.ingest import locate
 from server.runs import SERVER
+from tests.fakes import OPERATOR
 from tests.server.support import (
     LOCAL_TOKEN,
     PROGRESS,
@@ -192,14 +193,14 @@ async def test_a_path_that_leads_elsewhere_is_refused(tmp_path: Path, path: str)
 
 def test_what_counts_is_where_a_path_leads(tmp_path: Path) -> None:
     one, two = corpora(tmp_path)
-    assert locate([one, two], str(tmp_path / "one/src/a.py")) == (one, tmp_path / "one/src/a.py")
-    assert locate([one, two], str(tmp_path / "link/src")) == (one, tmp_path / "one/src")
-    assert locate([one, two], ".") == (one, tmp_path / "one")
-    assert locate([two], "docs/../docs") == (two, tmp_path / "two/docs")
+    assert locate(OPERATOR, [one, two], str(tmp_path / "one/src/a.py")) == (one, tmp_path / "one/src/a.py")
+    assert locate(OPERATOR, [one, two], str(tmp_path / "link/src")) == (one, tmp_path / "one/src")
+    assert locate(OPERATOR, [one, two], ".") == (one, tmp_path / "one")
+    assert locate(OPERATOR, [two], "docs/../docs") == (two, tmp_path / "two/docs")
     words = set()
     for outside in (str(tmp_path / "outside"), str(tmp_path / "nowhere"), "out/x", "../one"):
         with pytest.raises(InvalidRequestError) as caught:
-            locate([one] if outside != "../one" else [two], outside)
+            locate(OPERATOR, [one] if outside != "../one" else [two], outside)
         words.add(caught.value.message.replace("'two'", "'one'"))
     assert words == {"'path' must lie inside a root of 'one', links followed."}
 
@@ -207,8 +208,8 @@ def test_what_counts_is_where_a_path_leads(tmp_path: Path) -> None:
 def test_the_innermost_root_counts_and_so_does_what_exists(tmp_path: Path) -> None:
     one, two = corpora(tmp_path)
     inner = CorpusSettings(name="inner", roots=[str(tmp_path / "one/src")])
-    assert locate([one, inner], str(tmp_path / "one/src/a.py")) == (inner, tmp_path / "one/src/a.py")
-    assert locate([one, two, inner], "docs") == (two, tmp_path / "two/docs")
+    assert locate(OPERATOR, [one, inner], str(tmp_path / "one/src/a.py")) == (inner, tmp_path / "one/src/a.py")
+    assert locate(OPERATOR, [one, two, inner], "docs") == (two, tmp_path / "two/docs")
 
 
 @pytest.mark.asyncio

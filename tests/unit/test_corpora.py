@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import ValidationError
 
 from ragpilot.config import CorpusSettings, GrantSettings, Settings
 from ragpilot.corpora import NOTHING, default_corpus, known_corpora, resolve_corpus
 from ragpilot.errors import UnknownCorpusError
-from ragpilot.types import Actor
+from ragpilot.types import Actor, Permission
 
 SETTINGS = Settings(
     corpora=[
@@ -23,9 +24,8 @@ SETTINGS = Settings(
 CORE = frozenset({"user:ann", "team:core"})
 
 
-def actor(*principals: str, default: str | None = None, ingest: bool = False) -> Actor:
-    permissions = frozenset({"ask", "ingest"} if ingest else {"ask"})
-    return Actor("ann", frozenset(principals or CORE), permissions, default)  # type: ignore[arg-type]
+def actor(*principals: str, default: str | None = None, may: Permission = "ask") -> Actor:
+    return Actor("ann", frozenset(principals or CORE), frozenset({"ask", may}), default)
 
 
 def test_a_corpus_is_known_by_its_readers_and_by_its_grants() -> None:
@@ -33,8 +33,10 @@ def test_a_corpus_is_known_by_its_readers_and_by_its_grants() -> None:
     assert known_corpora(SETTINGS, actor("team:nobody")) == []
 
 
-def test_who_writes_the_index_knows_every_corpus() -> None:
-    assert len(known_corpora(SETTINGS, actor("team:nobody", ingest=True))) == 3
+def test_an_administrator_knows_every_corpus_and_who_may_index_those_that_he_may_read_of() -> None:
+    assert len(known_corpora(SETTINGS, actor("team:nobody", may="admin"))) == 3
+    assert known_corpora(SETTINGS, actor("team:nobody", may="ingest")) == []
+    assert known_corpora(SETTINGS, actor(may="ingest")) == known_corpora(SETTINGS, actor())
 
 
 @pytest.mark.parametrize(
@@ -60,3 +62,5 @@ def test_who_may_know_of_none_asks_nothing_and_learns_no_name() -> None:
     for default in (None, "vault", "shop"):
         meant = resolve_corpus(SETTINGS, actor("team:nobody", default=default), None)
         assert (meant.name, meant.readers, meant.grants) == (NOTHING, [], [])
+    with pytest.raises(ValidationError):
+        CorpusSettings(name=NOTHING)

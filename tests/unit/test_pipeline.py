@@ -203,26 +203,26 @@ async def test_everything_left_out_is_counted(tmp_path: Path) -> None:
     assert {item.path: item.reason for item in second.left_out} == expected
     assert project.paths == sorted(FILES)
     counted = dict(Counter(expected.values()))
-    assert await project.service.left_out(OPERATOR, "default") == counted
-    assert next(iter(await project.service.left_out(OPERATOR, "default"))) == "ignore file"  # two of them
+    assert await project.service.left_out(OPERATOR, project.corpus) == counted
+    assert next(iter(await project.service.left_out(OPERATOR, project.corpus))) == "ignore file"  # two of them
     with pytest.raises(PermissionDeniedError):
-        await project.service.left_out(ANN, "default")
+        await project.service.left_out(ANN, project.corpus)
 
     shutil.rmtree(project.root / "drop")
     (project.root / "src/void.py").touch()
     await project.run(path=project.root / "src")  # what lies elsewhere stays as it was counted
-    assert await project.restart().left_out(OPERATOR, "default") == counted | {"empty": 2}
+    assert await project.restart().left_out(OPERATOR, project.corpus) == counted | {"empty": 2}
     await project.run()
-    assert await project.service.left_out(OPERATOR, "default") == counted | {"empty": 2, "ignored": 1}
-    assert await project.service.left_out(OPERATOR, "other") == {}
+    assert await project.service.left_out(OPERATOR, project.corpus) == counted | {"empty": 2, "ignored": 1}
+    assert await project.service.left_out(OPERATOR, CorpusSettings(name="other")) == {}
 
 
 async def test_what_is_left_out_is_known_where_nothing_is_indexed(tmp_path: Path) -> None:
     project = Project(tmp_path, files={"yarn.lock": "a"})
-    assert await project.service.left_out(OPERATOR, "default") == {}
+    assert await project.service.left_out(OPERATOR, project.corpus) == {}
     assert not project.state.exists()
     assert (await project.run()).outcome == "nothing"
-    assert await project.restart().left_out(OPERATOR, "default") == {"lock file": 1}
+    assert await project.restart().left_out(OPERATOR, project.corpus) == {"lock file": 1}
 
 
 async def test_a_file_that_is_left_out_now_is_removed(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ragpilot.errors import UnknownSourceError
+from ragpilot.config import CorpusSettings
+from ragpilot.errors import PermissionDeniedError, UnknownCorpusError, UnknownSourceError
 from ragpilot.types import Actor
 from tests.builders import chunk
 from tests.corpus import Corpus, two_corpora
@@ -30,8 +31,8 @@ async def test_statistics_hold_what_the_actor_may_read_and_nothing_more() -> Non
 
 @pytest.mark.asyncio
 async def test_what_is_left_out_is_for_those_who_ingest() -> None:
-    async def left_out(actor: Actor, corpus: str) -> dict[str, int]:
-        assert (actor, corpus) == (OPERATOR, "default")
+    async def left_out(actor: Actor, corpus: CorpusSettings) -> dict[str, int]:
+        assert (actor, corpus.name) == (OPERATOR, "default")
         return {"binary": 3}
 
     corpus = Corpus(left_out=left_out)
@@ -46,6 +47,29 @@ async def test_corpora_are_listed_to_those_who_may_know_of_them() -> None:
     assert [info.name for info in await corpus.status.corpora(ANN)] == ["open"]
     assert [info.name for info in await corpus.status.corpora(BOB)] == ["secret"]
     assert await corpus.status.corpora(NOBODY) == []
+
+
+@pytest.mark.asyncio
+async def test_who_may_not_ask_is_refused_here_and_not_only_at_the_door() -> None:
+    corpus = Corpus()
+    await corpus.index([MINE])
+    mute = Actor("mute", ANN.principals, frozenset({"ingest", "admin"}))
+    for asked in (corpus.status.stats(mute), corpus.status.corpora(mute), corpus.status.source(mute, None, MINE.id)):
+        with pytest.raises(PermissionDeniedError, match="'ask'"):
+            await asked
+
+
+@pytest.mark.asyncio
+async def test_who_may_know_of_no_corpus_is_told_no_name_of_one() -> None:
+    corpus = Corpus(settings=two_corpora())
+    await corpus.index([MINE])
+    stats = await corpus.status.stats(NOBODY)
+    assert (stats.corpus, stats.point_count, stats.documents) == ("", 0, 0)
+    with pytest.raises(UnknownSourceError, match=f"^There is no source '{MINE.id}'\\.$"):
+        await corpus.status.source(NOBODY, None, MINE.id)
+    for name in ("none", "secret", ""):
+        with pytest.raises(UnknownCorpusError):
+            await corpus.status.stats(NOBODY, name)
 
 
 @pytest.mark.asyncio
