@@ -6,15 +6,18 @@ each has a name of its own, `ragpilot ask --corpus NAME` finds them from anywher
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
+import shutil
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from ragpilot.config import CorpusSettings, Environment
 from ragpilot.errors import StateError
 from ragpilot.files import private_folder, read_private, write_private
+from ragpilot.runtime import owner
 
 MARKER = "corpus.json"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -98,3 +101,15 @@ def remember(corpus: AdHoc) -> None:
     """Write down what the corpus is, in its state folder. Raises StateError."""
     private_folder(corpus.state)
     write_private(corpus.state / MARKER, json.dumps({"name": corpus.name, "folder": corpus.folder}).encode())
+
+
+def forget(corpus: AdHoc) -> None:
+    """Remove what a first run that came to nothing has left in the corpus's state folder, unless somebody is in it.
+
+    What cannot be removed stays: it is not remembered as a corpus.
+    """
+    with contextlib.suppress(OSError):
+        (corpus.state / MARKER).unlink(missing_ok=True)
+    with contextlib.suppress(StateError):
+        if owner(corpus.state) is None:
+            shutil.rmtree(corpus.state, ignore_errors=True)

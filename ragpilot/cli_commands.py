@@ -13,7 +13,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from ragpilot import cli_output as out
-from ragpilot.adhoc import AdHoc, Part, choose, environment_of, known, locate, remember
+from ragpilot.adhoc import AdHoc, Part, choose, environment_of, forget, known, locate, remember, remembered
 from ragpilot.cli_launch import connect
 from ragpilot.cli_progress import reporter
 from ragpilot.cli_session import Session, open_session
@@ -158,7 +158,7 @@ class IndexOptions:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a run of `ragpilot index` works on. ``made``: an ad-hoc corpus, to be remembered once its run begins."""
+    """What a run of `ragpilot index` works on. ``made``: an ad-hoc corpus, to be remembered once it holds something."""
 
     environment: Environment
     parts: list[Part]
@@ -168,6 +168,15 @@ class Target:
 async def run_index(environment: Environment, path: Path | None, options: IndexOptions) -> int:
     """Index, corpus by corpus, and print a report each. Gives 4 where some files failed, 1 where nothing came out."""
     target = find_target(environment, path)
+    untouched = not target.environment.state.exists()
+    try:
+        return await _run_over(target, options)
+    finally:
+        if target.made is not None and untouched and remembered(target.made.state) is None:
+            await asyncio.to_thread(forget, target.made)
+
+
+async def _run_over(target: Target, options: IndexOptions) -> int:
     code = DONE
     async with open_session(target.environment, "index", os.environ) as session:
         for part in target.parts:
@@ -209,7 +218,7 @@ async def _index(session: Session, part: Part, made: AdHoc | None, options: Inde
     with reporter(quiet=options.quiet or options.as_json) as shown:
         async with aclosing(run) as events:
             async for event in events:
-                if made is not None:
+                if made is not None and event.chunks:
                     remember(made)
                     made = None
                 if isinstance(event, IngestProgress):
@@ -323,7 +332,7 @@ def _print_status(facts: dict[str, Any]) -> None:
         if not corpus["pointCount"]:
             out.line("  nothing indexed that you may read; `ragpilot index` indexes what there is")
             continue
-        out.line(f"  {corpus['documents']:,} documents, {corpus['pointCount']:,} chunks,"
+        out.line(f"  {out.number(corpus['documents'], 'document')}, {out.number(corpus['pointCount'], 'chunk')},"
                  f" last indexed {corpus['lastIngestionTime']}")  # fmt: skip
         kinds = sorted(corpus["chunksBySourceType"].items(), key=lambda item: (-item[1], item[0]))
         out.line("  " + ", ".join(f"{number:,} {kind}" for kind, number in kinds))

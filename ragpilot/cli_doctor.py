@@ -81,8 +81,8 @@ async def _server(environment: Environment, address: str) -> list[Finding]:
             await session.search("configuration", k=1, corpus=name)
         except RagPilotError as error:
             return [from_error(error, part)]
-        held = f"{stats.documents:,} documents, {stats.point_count:,} chunks; a question finds its way."
-        return [Finding(part, "ok", held), *_gate(environment, stats.bounds)]
+        held = f"{out.number(stats.documents, 'document')}, {out.number(stats.point_count, 'chunk')}"
+        return [Finding(part, "ok", f"{held}; a question finds its way."), *_gate(environment, stats.bounds)]
 
     findings = [Finding("server", "ok", f"Runs at {address}.")]
     try:

@@ -123,6 +123,11 @@ def one_line(text: str) -> str:
     return clean_line(text)
 
 
+def number(count: int, noun: str) -> str:
+    """``1 chunk``, ``2,000 chunks``."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
 def report(found: IngestReport, *, quiet: bool) -> None:
     """What a run did; ``quiet``: only what went wrong."""
     if not quiet:
@@ -132,8 +137,8 @@ def report(found: IngestReport, *, quiet: bool) -> None:
             "unchanged": found.unchanged,
             "removed": found.removed,
         }
-        changes = ", ".join(f"{number:,} {word}" for word, number in counts.items() if number)
-        line(f"{found.corpus}: {changes or 'no documents'}; {found.chunks:,} chunks; {found.seconds:.1f} s.")
+        changes = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
+        line(f"{found.corpus}: {changes or 'no documents'}; {number(found.chunks, 'chunk')}; {found.seconds:.1f} s.")
         if found.left_out:
             line(f"Left out: {_reasons(found.left_out)}.")
     for warning in found.warnings:
@@ -153,7 +158,7 @@ def redacted(found: Sequence[LeftOut]) -> None:
     for item in found[:SHOWN_FILES]:
         note(f"Secret replaced: {clean_line(item.path)} ({item.reason})")
     if len(found) > SHOWN_FILES:
-        note(f"Secret replaced: in {len(found) - SHOWN_FILES:,} more files; --json lists them all.")
+        note(f"Secret replaced: in {number(len(found) - SHOWN_FILES, 'more file')}; --json lists them all.")
 
 
 def _reasons(left_out: Iterable[LeftOut]) -> str:

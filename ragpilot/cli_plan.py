@@ -38,10 +38,12 @@ async def run_plan(environment: Environment, path: Path | None, options: IndexOp
 
 
 def _print(found: IngestPlan) -> None:
-    out.line(f"{found.corpus}: {_number(found.documents, 'document')} ({_size(found.bytes)}), "
-             f"{_number(found.chunks, 'chunk')}.")  # fmt: skip
+    out.line(f"{found.corpus}: {out.number(found.documents, 'document')} ({_size(found.bytes)}), "
+             f"{out.number(found.chunks, 'chunk')}.")  # fmt: skip
     for kind, number in found.documents_by_type.items():
-        out.line(f"  {kind:<22} {_number(number, 'document'):>18} {_number(found.chunks_by_type[kind], 'chunk'):>18}")
+        out.line(
+            f"  {kind:<22} {out.number(number, 'document'):>18} {out.number(found.chunks_by_type[kind], 'chunk'):>18}"
+        )
     _print_reasons("Left out", found.left_out)
     _print_reasons("Failed", found.failed)
     secret = [item for item in found.left_out if item.reason == Reason.SECRET_FILE]
@@ -71,10 +73,6 @@ def _print_reasons(title: str, items: Sequence[LeftOut]) -> None:
     for reason, group in sorted(groups, key=lambda pair: -len(pair[1])):
         shown = ", ".join(out.one_line(item.path) for item in group[:EXAMPLES])
         out.line(f"  {len(group):>7,} {reason:<17} {shown}{', …' if len(group) > EXAMPLES else ''}")
-
-
-def _number(number: int, word: str) -> str:
-    return f"{number:,} {word}" + ("" if number == 1 else "s")
 
 
 def _size(number: int) -> str:

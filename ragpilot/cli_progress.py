@@ -10,7 +10,7 @@ from typing import Final, Protocol, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-from ragpilot.cli_output import note
+from ragpilot.cli_output import note, number
 from ragpilot.types import IngestProgress
 
 STAGES: Final = {
@@ -114,7 +114,7 @@ class _Bar(_Quiet):
 
 
 def _figures(progress: IngestProgress) -> str:
-    parts = [f"{progress.files:,} files", f"{progress.chunks:,} chunks"]
+    parts = [number(progress.files, "file"), number(progress.chunks, "chunk")]
     if progress.per_second >= 0.5:
         unit = "files" if progress.stage == "scan" else "chunks"
         parts.append(f"{progress.per_second:,.0f} {unit}/s")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from ragpilot import cli_output as out
-from ragpilot.adhoc import Part, remember
+from ragpilot.adhoc import Part, forget, remember
 from ragpilot.cli_commands import DONE, IndexOptions, find_target
 from ragpilot.cli_launch import connect
 from ragpilot.cli_progress import reporter
@@ -67,6 +67,7 @@ async def run_watch(environment: Environment, path: Path | None, options: IndexO
     target = find_target(environment, path)
     for part in target.parts:
         await asyncio.to_thread(resolve_roots, part.corpus)
+    untouched = not target.environment.state.exists()
     if target.made is not None:
         remember(target.made)
     indexer = _Indexer(target.environment, options)
@@ -76,6 +77,10 @@ async def run_watch(environment: Environment, path: Path | None, options: IndexO
         await asyncio.gather(*tasks)
     except asyncio.CancelledError:
         out.note("No longer watching; what is indexed stays.")
+        raise
+    except RagPilotError:
+        if target.made is not None and untouched and not indexer.has_indexed:
+            await asyncio.to_thread(forget, target.made)
         raise
     finally:
         for task in tasks:
@@ -103,6 +108,8 @@ class _Indexer:
         self._server: Server | None = None
         self._turn = asyncio.Lock()
         self._told: set[str] = set()
+        self.has_indexed = False
+        """Whether any run has come to its end."""
 
     async def index(self, part: Part, place: Path | None, *, first: bool) -> None:
         """Run over a place of a corpus, however often that takes; the first run's failure is the caller's."""
@@ -126,6 +133,7 @@ class _Indexer:
                     await self.aclose()
                     await asyncio.sleep(RETRY_SECONDS)
                 else:
+                    self.has_indexed = True
                     self._show(report, first=first)
                     return
 

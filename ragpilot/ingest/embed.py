@@ -73,7 +73,7 @@ class TextEmbedder:
                 vectors = await self._embedder.embed_documents(texts)
         except TimeoutError:
             raise EmbedderUnavailableError(
-                f"The embedder gave no answer for {len(texts)} texts within {self._seconds:.0f} seconds."
+                f"The embedder gave no answer for {_texts(len(texts))} within {self._seconds:.0f} seconds."
             ) from None
         except RagPilotError:
             raise
@@ -88,7 +88,7 @@ class TextEmbedder:
     def _checked(self, vectors: Sequence[Any], expected: int) -> list[Vector | None]:
         """The vectors, if each can be stored; None stays None."""
         if len(vectors) != expected:
-            raise EmbedderError(f"The embedder gave {len(vectors)} vectors for {expected} texts.")
+            raise EmbedderError(f"The embedder gave {_vectors(len(vectors))} for {_texts(expected)}.")
         return [None if vector is None else self._vector(vector) for vector in vectors]
 
     def _vector(self, value: Any) -> Vector:
@@ -111,6 +111,14 @@ class TextEmbedder:
             self._in_a_row = 0
             self.embedded += 1
             result.vectors[text] = vector
+
+
+def _texts(count: int) -> str:
+    return f"{count} text" + ("" if count == 1 else "s")
+
+
+def _vectors(count: int) -> str:
+    return f"{count} vector" + ("" if count == 1 else "s")
 
 
 def missing(texts: Sequence[str], known: Mapping[str, Vector]) -> list[str]:

@@ -27,6 +27,8 @@ _MAGIC = (
 _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\x0b\x0c\r\x08\x1b") + b"\x7f"
 _MOST_CONTROLS = 0.02
 _MOST_NULS = 0.05
+_MOST_OF_A_FEW = 0.25
+"""A few such bytes are let pass, unless there is little else."""
 _DECLARATION = re.compile(
     rb"coding[:=]\s{0,8}([-\w.]{1,40})"
     rb"|<\?xml[^>]{0,200}\sencoding\s{0,8}=\s{0,8}[\"']([-\w.]{1,40})"
@@ -55,6 +57,8 @@ def is_binary(head: bytes) -> bool:
     if nuls and (nuls > max(4, len(head) * _MOST_NULS) or not _fits_utf8(head.replace(b"\0", b""))):
         return True
     controls = len(head) - len(head.translate(None, _CONTROLS)) - nuls
+    if controls + nuls > len(head) * _MOST_OF_A_FEW:
+        return True
     return controls > max(2, len(head) * _MOST_CONTROLS)
 
 

@@ -225,6 +225,20 @@ def test_a_folder_elsewhere_becomes_a_corpus_of_its_own(indexed: Project, tmp_pa
     assert "[1] refund.py:" in asked.stdout
 
 
+def test_a_run_that_comes_to_nothing_leaves_no_corpus_behind(indexed: Project, tmp_path: Path) -> None:
+    empty = tmp_path / "manuals"
+    empty.mkdir()
+    before = set(Path(indexed.environ["RAGPILOT_HOME"]).iterdir())
+    assert indexed.run("index", str(empty)).returncode == 1
+    away = {"RAGPILOT_EMBEDDER__KIND": "ollama", "RAGPILOT_EMBEDDER__URL": "http://127.0.0.1:9"}
+    assert indexed.run("index", str(empty), **away).returncode == 1
+    assert set(Path(indexed.environ["RAGPILOT_HOME"]).iterdir()) == before
+    (empty / "a.md").write_text("# Pumps\n\nThe pump is primed by hand before it is started.\n", encoding="utf-8")
+    done = indexed.run("index", str(empty))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("manuals: 1 new; 1 chunk; ")
+
+
 def test_a_home_folder_needs_yes(indexed: Project, tmp_path: Path) -> None:
     done = indexed.run("index", str(tmp_path), HOME=str(tmp_path), RAGPILOT_HOME=str(tmp_path / "home"))
     assert done.returncode == 1

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ragpilot.adhoc import AdHoc, choose, environment_of, known, locate, remember, remembered
+from ragpilot.adhoc import AdHoc, choose, environment_of, forget, known, locate, remember, remembered
 from ragpilot.config import Environment, Settings
+from ragpilot.runtime import OwnerLock
 from ragpilot.settings_loader import load, state_folder
 
 
@@ -88,3 +89,17 @@ def test_a_damaged_marker_is_none(tmp_path: Path, content: str) -> None:
     marker.write_text(content)
     marker.chmod(0o600)
     assert remembered(tmp_path) is None
+
+
+def test_what_is_forgotten_leaves_nothing_unless_somebody_is_in_it(tmp_path: Path) -> None:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    made = AdHoc("shop", str(folder), tmp_path / "home" / "shop")
+    remember(made)
+    with OwnerLock(made.state, "serve"):
+        forget(made)
+        assert made.state.is_dir()
+        assert remembered(made.state) is None
+    forget(made)
+    assert not made.state.exists()
+    forget(made)

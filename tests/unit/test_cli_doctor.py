@@ -229,7 +229,7 @@ async def test_a_server_is_asked_for_its_parts_and_corpora(served: Stand) -> Non
             pass
     found = await _examined(served)
     assert found["server"] == ("ok", "Runs at http://127.0.0.1:5200.")
-    assert found["corpus default"] == ("ok", "1 documents, 1 chunks; a question finds its way.")
+    assert found["corpus default"] == ("ok", "1 document, 1 chunk; a question finds its way.")
     assert found["store"] == ("ok", "memory")
     served.embedder.identity = EmbedderIdentity("newer", 64)
     state, text = (await _examined(served))["corpus default"]

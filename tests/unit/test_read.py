@@ -127,8 +127,24 @@ def test_decoding_is_quick() -> None:
         b"\x01\x02\x03\x04\x05\x06 few letters \x0e\x0f" * 30,
         NOISE.replace(b"\0", b"\1"),
         b"#!/bin/sh\nexit 0\n" * 600 + NOISE,
+        b"\0\1\2",
+        b"ab\1",
     ],
-    ids=["noise", "gzip", "png", "pdf", "zip", "gif", "nuls", "controls", "noise without nul", "payload behind a head"],
+    ids=[
+        *(
+            "noise",
+            "gzip",
+            "png",
+            "pdf",
+            "zip",
+            "gif",
+            "nuls",
+            "controls",
+            "noise without nul",
+            "payload behind a head",
+        ),
+        *("three bytes", "a control of three"),
+    ],
 )
 def test_binaries_are_told_by_content(data: bytes, tmp_path: Path) -> None:
     raw = read(tmp_path, data, "looks_like.py")
