@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
 
 import anyio
 from mcp_types import ToolAnnotations
 
 from ragpilot.config import CorpusSettings
 from ragpilot.corpora import known_corpora, resolve_corpus
-from ragpilot.errors import InvalidRequestError
-from ragpilot.events import to_wire
+from ragpilot.errors import IngestError, InvalidRequestError
 from ragpilot.types import IngestProgress, IngestReport
 from server.context import Context
 from server.ingest import locate
-from server.mcp_schemas import FailedFile, IngestArguments, IngestResult
+from server.mcp_report import error_in_roots, result_of, words_for
+from server.mcp_schemas import IngestArguments, IngestResult
 from server.mcp_tool import Call, Output, Tool
 from server.runs import RunEvent
 from server.sse import EventStream
@@ -28,7 +26,6 @@ WATCHED_SECONDS = 600.0
 UNWATCHED_SECONDS = 45.0
 """And one who does not: most clients give a silent call up after a minute."""
 BEAT_SECONDS = 2.0
-FAILURES_TOLD = 20
 
 _STAGES = {"scan": "Looking at files", "chunks": "Reading files", "headers": "Embedding names", "bodies": "Embedding"}
 
@@ -62,7 +59,7 @@ class _Ingesting:
 
     async def run(self, call: Call, given: IngestArguments) -> Output:
         result = await self._run(call, given)
-        return Output(_words(result), result)
+        return Output(words_for(result), result)
 
     async def _run(self, call: Call, given: IngestArguments) -> IngestResult:
         await call.progress.tell("Looking at files", always=True)
@@ -76,7 +73,9 @@ class _Ingesting:
         patience = asyncio.timeout(WATCHED_SECONDS if call.progress.watched else UNWATCHED_SECONDS)
         try:
             async with patience:
-                return _result(corpus.name, await _report(stream, call))
+                return result_of(self.context.services.settings, corpus, await _report(stream, call))
+        except IngestError as error:
+            raise error_in_roots(corpus, error) from error
         except TimeoutError:
             if not patience.expired():
                 raise
@@ -110,31 +109,3 @@ async def _report(events: EventStream[RunEvent], call: Call) -> IngestReport:
                 await call.progress.tell(f"{_STAGES[stage]}: {done:,} of {total:,}" if total else _STAGES[stage])
             case None:
                 await call.progress.tell("Indexing")
-
-
-def _result(collection: str, report: IngestReport) -> IngestResult:
-    failed = [FailedFile(path=one.path, reason=one.reason) for one in report.failed[:FAILURES_TOLD]]
-    left_out = dict(Counter(one.reason for one in report.left_out).most_common())
-    wire: dict[str, Any] = to_wire(report)
-    redacted = [FailedFile(path=one.path, reason=one.reason) for one in report.redacted[:FAILURES_TOLD]]
-    told = {"collection": collection, "leftOut": left_out, "failed": failed, "redacted": redacted}
-    return IngestResult.model_validate({**wire, **told})
-
-
-def _words(result: IngestResult) -> str:
-    if result.outcome == "running":
-        return (
-            f"{result.collection} is still being indexed, and the run goes on in the server. What is indexed so far "
-            "can be asked about; rag_collections shows how far it is."
-        )
-    counts = {"new": result.added, "changed": result.changed, "unchanged": result.unchanged, "removed": result.removed}
-    changes = ", ".join(f"{number:,} {word}" for word, number in counts.items() if number)
-    lines = [f"{result.collection}: {changes or 'no documents'}; {result.chunks:,} passages; {result.seconds:.1f} s."]
-    if result.outcome == "nothing":
-        lines.append("Nothing was indexed: no file there is of a kind that can be.")
-    if result.left_out:
-        lines.append("Left out: " + ", ".join(f"{number:,} {why}" for why, number in result.left_out.items()) + ".")
-    lines += [f"Failed: {one.path}: {one.reason}" for one in result.failed]
-    lines += [f"Secret replaced: {one.path} ({one.reason})" for one in result.redacted]
-    lines += [f"Warning: {warning}" for warning in result.warnings]
-    return "\n".join(lines)

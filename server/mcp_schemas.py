@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from ragpilot.types import QUESTION_MAX_CHARS, TOP_K_RANGE
@@ -20,6 +20,11 @@ def _told(words: str, **limits: Any) -> Any:
     return Field(json_schema_extra={"description": words, **limits})
 
 
+def _whole(value: Any) -> Any:
+    """JSON knows one kind of numbers: 3.0 is a whole one too, and some agents write it so."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 AskedQuestion = Annotated[
     Question,
     _told(
@@ -29,7 +34,9 @@ AskedQuestion = Annotated[
     ),
 ]
 Collection = Annotated[
-    Corpus, _told("Which collection; rag_collections lists them. Default: the first of them.", maxLength=NAME_MAX_CHARS)
+    Corpus,
+    Field(description=f"the name of a collection, a text of at most {NAME_MAX_CHARS} characters"),
+    _told("Which collection. Default: the one that rag_collections names as such.", maxLength=NAME_MAX_CHARS),
 ]
 
 
@@ -44,6 +51,7 @@ class AskArguments(Body):
             le=TOP_K_RANGE[1],
             description=f"a whole number from {TOP_K_RANGE[0]} to {TOP_K_RANGE[1]}",
         ),
+        BeforeValidator(_whole),
         _told("The most passages that the answer may rest on.", default=8),
     ] = None
     """None: as for a question by any other way, the plan of the question decides."""
@@ -62,6 +70,7 @@ class QueryArguments(Body):
             le=LIMIT_RANGE[1],
             description=f"a whole number from {LIMIT_RANGE[0]} to {LIMIT_RANGE[1]}",
         ),
+        BeforeValidator(_whole),
         _told("The most passages to return."),
     ] = DEFAULT_LIMIT
     threshold: Annotated[
@@ -185,6 +194,13 @@ class FailedFile(Result):
     reason: str
 
 
+class LeftOutFile(FailedFile):
+    """A file that is not indexed, on purpose."""
+
+    why: str
+    """The reason in a sentence's words."""
+
+
 class IngestResult(Result):
     """What a run did."""
 
@@ -199,6 +215,8 @@ class IngestResult(Result):
     """Chunks in the collection after the run."""
     left_out: dict[str, int] = {}
     """Files that are not indexed, by reason."""
+    left_out_files: list[LeftOutFile] = []
+    """Some of them by name, of every reason a few."""
     failed: list[FailedFile] = []
     redacted: list[FailedFile] = []
     """Files in which secrets were replaced; the reason names their kinds."""

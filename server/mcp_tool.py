@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,6 +16,7 @@ from ragpilot.errors import (
     ChatModelUnavailableError,
     EmbedderError,
     EmbedderUnavailableError,
+    InvalidRequestError,
     RagPilotError,
     StoreError,
     StoreUnavailableError,
@@ -23,7 +25,7 @@ from ragpilot.errors import (
 from ragpilot.types import Actor, Permission
 from server.mcp_schemas import Result, input_schema, output_schema
 from server.problems import from_error
-from server.requests import Body
+from server.requests import Body, check
 
 PROGRESS_SECONDS = 0.5
 """Progress is told at most this often."""
@@ -119,10 +121,35 @@ class Tool:
         """JSON schema of the arguments."""
         return input_schema(self.arguments)
 
+    def checked(self, arguments: Mapping[str, Any]) -> Body:
+        """``arguments`` as the tool takes them; null counts as left away where that may be.
+
+        Raises InvalidRequestError, which names the argument and its rule.
+        """
+        fields = {field.alias or name: field for name, field in self.arguments.model_fields.items()}
+        unknown = next((name for name in arguments if name not in fields), None)
+        if unknown is not None:
+            raise InvalidRequestError(_no_argument(self.name, unknown, list(fields)), field=unknown[:100])
+        for name, field in fields.items():
+            if field.is_required() and name not in arguments:
+                rule = f"{self.name} needs the argument {name!r}: it must be {field.description}."
+                raise InvalidRequestError(rule, field=name)
+        given = {name: value for name, value in arguments.items() if value is not None or fields[name].is_required()}
+        return check(self.arguments, given)
+
     @property
     def output_schema(self) -> dict[str, Any]:
         """JSON schema of the structured output."""
         return output_schema(self.result)
+
+
+def _no_argument(tool: str, name: str, known: list[str]) -> str:
+    if not known:
+        return f"{tool} takes no arguments, and was given {name[:100]!r}."
+    folded = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(name.lower().replace("_", ""), folded, n=1, cutoff=0.6)
+    meant = f" Did you mean {folded[near[0]]!r}?" if near else ""
+    return f"{tool} has no argument {name[:100]!r}.{meant} It takes: {', '.join(known)}."
 
 
 def words_of(error: RagPilotError) -> str:

@@ -16,7 +16,6 @@ from server.mcp_ingest import ingest_tool
 from server.mcp_reading import reading_tools
 from server.mcp_tool import Call, Output, Progress, Tool, ToolError, words_of
 from server.problems import UNEXPECTED, ProblemError, from_error
-from server.requests import check
 
 __all__ = ["Call", "Output", "Progress", "Tool", "ToolError", "Toolbox"]
 
@@ -67,7 +66,7 @@ class Toolbox:
         deadline = asyncio.timeout(tool.seconds)
         try:
             async with deadline:
-                return await tool.run(call, check(tool.arguments, dict(arguments)))
+                return await tool.run(call, tool.checked(arguments))
         except TimeoutError as error:
             if not deadline.expired():
                 raise self._unexpected(error, call) from error

@@ -250,7 +250,7 @@ async def test_an_actor_reads_what_he_may_and_nothing_else() -> None:
 
 
 WRONG: list[tuple[str, dict[str, Any], str]] = [
-    ("ask", {}, "The field 'question' is missing"),
+    ("ask", {}, "ask needs the argument 'question': it must be a text of 1 to 16,000 characters that is not blank."),
     ("ask", {"question": " \u200b"}, "'question' must be a text of 1 to 16,000 characters that is not blank."),
     ("ask", {"question": 7}, "'question' must be"),
     ("ask", {"question": "x" * 16_001}, "It has 16,001."),
@@ -258,23 +258,76 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("ask", {"question": "x", "topK": 51}, "'topK' must be a whole number from 1 to 50."),
     ("ask", {"question": "x", "topK": "8"}, "'topK' must be"),
     ("ask", {"question": "x", "topK": True}, "'topK' must be"),
-    ("ask", {"question": "x", "top_k": 3}, "There is no field 'top_k'. Did you mean 'topK'?"),
-    ("ask", {"question": "x", "actor": "bob"}, "There is no field 'actor'."),
-    ("ask", {"question": "x", "corpus": 7}, "'corpus' must be"),
+    (
+        "ask",
+        {"question": "x", "top_k": 3},
+        "ask has no argument 'top_k'. Did you mean 'topK'? It takes: question, topK, corpus.",
+    ),
+    ("ask", {"question": "x", "actor": "bob"}, "ask has no argument 'actor'. It takes: question, topK, corpus."),
+    ("ask", {"question": "x", "": 1}, "ask has no argument ''. It takes: question, topK, corpus."),
+    ("ask", {"question": "x", "y" * 5_000: 1}, f"ask has no argument '{'y' * 100}'."),
+    ("ask", {"question": "x", "corpus": 7}, "'corpus' must be the name of a collection"),
     ("rag_query", {"question": "x", "limit": 21}, "'limit' must be a whole number from 1 to 20."),
     ("rag_query", {"question": "x", "threshold": 1.1}, "'threshold' must be a number from 0 to 1."),
-    ("rag_query", {"question": "x", "corpus": "default"}, "There is no field 'corpus'."),
-    ("rag_collections", {"all": True}, "There is no field 'all'."),
+    ("rag_query", {"question": "x", "corpus": "default"}, "It takes: question, collection, limit, threshold."),
+    ("rag_collections", {"x": 1}, "rag_collections takes no arguments, and was given 'x'."),
+    ("rag_ingest", {}, "rag_ingest needs the argument 'path': it must be a relative path inside a root"),
+    ("rag_ingest", {"path": "src", "rebuild": True}, "rag_ingest has no argument 'rebuild'. It takes: path, "),
 ]
+BREAKING: dict[str, list[Any]] = {
+    "string": [7, True, [], {}, 1.5, "x" * 16_001],
+    "integer": ["3", 1.5, True, 0, -1, 51, 10**30, [], {}],
+    "number": ["0.5", True, -0.1, 1.1, float("1e300"), [], {}],
+}
+GIVEN: dict[str, dict[str, Any]] = {
+    "ask": {"question": "context budget"},
+    "rag_query": {"question": "context budget"},
+    "rag_collections": {},
+    "rag_ingest": {"path": "."},
+}
 
 
 @pytest.mark.asyncio
 async def test_arguments_that_break_a_rule_are_named_with_the_rule(server: Running) -> None:
-    async with agent(address(server)) as client:
+    async with agent(address(server), token=LOCAL_TOKEN) as client:
         for tool, arguments, words in WRONG:
             result = await client.call_tool(tool, arguments)
             assert (result.is_error, result.structured_content) == (True, None), arguments
             assert words in text_of(result)
+
+
+@pytest.mark.asyncio
+async def test_every_argument_of_every_tool_is_held_to_its_schema() -> None:
+    ingestion = ScriptedIngestion()
+    async with (
+        running(await Stand(ingestion=ingestion).app()) as server,
+        agent(address(server), token=LOCAL_TOKEN) as client,
+    ):
+        tools = (await client.list_tools()).tools
+        assert {tool.name for tool in tools} == set(GIVEN)
+        for tool in tools:
+            for name, schema in tool.input_schema["properties"].items():
+                for value in BREAKING[schema["type"]]:
+                    result = await client.call_tool(tool.name, {**GIVEN[tool.name], name: value})
+                    assert result.is_error, (tool.name, name, value)
+                    assert text_of(result).startswith(f"'{name}' must be "), (tool.name, name, value)
+                    assert "pydantic" not in text_of(result)
+    assert not ingestion.runs
+
+
+@pytest.mark.asyncio
+async def test_null_is_as_good_as_nothing_and_a_whole_number_may_have_a_point(server: Running) -> None:
+    async with agent(address(server)) as client:
+        for tool, arguments in (
+            ("ask", {"topK": None, "corpus": None}),
+            ("ask", {"topK": 1.0}),
+            ("rag_query", {"collection": None, "limit": None, "threshold": None}),
+            ("rag_query", {"limit": 1.0, "threshold": 0}),
+        ):
+            result = await client.call_tool(tool, {**GIVEN[tool], **arguments})
+            assert not result.is_error, text_of(result)
+        refused = await client.call_tool("ask", {"question": None})
+        assert text_of(refused).startswith("'question' must be a text")
 
 
 @pytest.mark.asyncio
@@ -482,8 +535,8 @@ async def test_a_path_inside_is_indexed_to_its_end(tree: Path, audit: list[str],
     result = await ingest(standing(tree, ingestion), {"path": path}, told)
     assert not result.is_error
     assert text_of(result) == (
-        "default: 2 new, 1 changed, 3 removed; 9 passages; 1.2 s.\n"
-        "Left out: 2 binary.\nFailed: z.py: unreadable\nWarning: A warning."
+        "default: 2 new, 1 changed, 3 removed; 9 passages in all; 1.2 s.\n"
+        "Left out: 2 binary (not text): x.png, y.png\nFailed: z.py: unreadable\nWarning: A warning."
     )
     found = result.structured_content
     assert (found["outcome"], found["leftOut"], found["failed"]) == (
@@ -557,7 +610,62 @@ async def test_a_run_that_cannot_start_and_one_that_finds_nothing(tree: Path) ->
     nothing = ScriptedIngestion(events=(IngestReport("default", "nothing", 0, 0, 0, 0, 0, 0, (), (), 0.1, 0.1),))
     result = await ingest(standing(tree, nothing), {"path": "src"})
     assert not result.is_error
-    assert "Nothing was indexed" in text_of(result)
+    assert text_of(result) == "default: no document there; 0 passages in all; 0.1 s.\nNothing is indexed there."
+
+
+@pytest.mark.asyncio
+async def test_what_is_left_out_is_named_with_the_reason(tree: Path) -> None:
+    files = [LeftOut(f"ignored/{n}.py", "ignored") for n in range(1_200)]
+    files += [LeftOut("big.py", "too large", SECRET), LeftOut(".env", "secret file"), LeftOut("x", "some new reason")]
+    report = IngestReport("default", "complete", 1, 0, 0, 0, 9, 9, tuple(files), (), 0.1, 0.1)
+    result = await ingest(standing(tree, ScriptedIngestion(events=(report,))), {"path": "."})
+    assert text_of(result).splitlines()[1:] == [
+        "Left out: 1,200 ignored (ignored by .gitignore, .ragpilotignore or the usual excludes): ignored/0.py, "
+        "ignored/1.py, ignored/2.py, ignored/3.py, ignored/4.py and 1,195 more",
+        "Left out: 1 too large (larger than the 1,000,000 bytes that a file may have (ingest.max_file_bytes)): big.py",
+        "Left out: 1 secret file (known by its name to hold secrets, and never indexed): .env",
+        "Left out: 1 some new reason (some new reason): x",
+    ]
+    found = result.structured_content
+    assert found["leftOut"] == {"ignored": 1_200, "too large": 1, "secret file": 1, "some new reason": 1}
+    assert len(found["leftOutFiles"]) == 20
+    assert [one["path"] for one in found["leftOutFiles"][:3]] == ["big.py", ".env", "x"]
+    assert SECRET not in str(found)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("linked", [False, True])
+async def test_no_place_of_the_machine_is_told(tree: Path, tmp_path: Path, linked: bool) -> None:
+    root = tree
+    if linked:
+        root = tmp_path / "link"
+        root.symlink_to(tree)
+    warnings = (
+        f"Nothing is indexed: all there is in {tree}/src/a.py was left out.",
+        f"{tree} is empty.",
+        f"{tree}-other stays.",
+    )
+    told = [
+        "Warning: Nothing is indexed: all there is in src/a.py was left out.",
+        "Warning: root is empty.",
+        f"Warning: {'the folder above/root-other'} stays.",
+    ]
+    report = IngestReport("default", "nothing", 0, 0, 0, 0, 0, 0, (), (), 0.1, 0.1, warnings)
+    result = await ingest(standing(root, ScriptedIngestion(events=(report,))), {"path": "."})
+    assert text_of(result).splitlines()[1:] == told
+    assert str(tmp_path) not in str(result.structured_content)
+    failure = RootError(f"The root {root} is no folder.", hint=f"Name the folder that holds it: {tmp_path}")
+    refused = await ingest(standing(root, ScriptedIngestion(failure=failure)), {"path": "."})
+    assert text_of(refused) == "The root root is no folder. Name the folder that holds it: the folder above"
+
+
+@pytest.mark.asyncio
+async def test_places_in_several_roots_keep_the_name_of_their_root(tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    corpus = CorpusSettings(roots=[str(tree), str(tmp_path / "docs")])
+    report = IngestReport("default", "nothing", 0, 0, 0, 0, 0, 0, (), (), 0.1, 0.1, (f"{tree}/a, {tmp_path}/docs/b.",))
+    stand = Stand(settings=settings_of(corpora=[corpus]), ingestion=ScriptedIngestion(events=(report,)))
+    assert text_of(await ingest(stand, {"path": "."})).endswith("Warning: root/a, docs/b.")
 
 
 @pytest.mark.asyncio
