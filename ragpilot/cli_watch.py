@@ -48,7 +48,7 @@ class Server(Protocol):
     base_url: str
 
     def index(
-        self, *, corpus: str | None = None, path: str | None = None, rebuild: bool = False
+        self, *, corpus: str | None = None, path: str | None = None, rebuild: bool = False, vectors: bool = True
     ) -> AsyncGenerator[IngestProgress | IngestReport, None]:
         """One run; the last item is its report."""
         ...
@@ -156,7 +156,8 @@ class _Indexer:
             self._server = await connect(self.environment, os.environ)
         path = _narrowed(part, place)
         rebuild = first and self._options.rebuild
-        run = self._server.index(corpus=part.corpus.name, path=path, rebuild=rebuild)
+        # Vectors are left to the server, so that what changes next need not wait for them.
+        run = self._server.index(corpus=part.corpus.name, path=path, rebuild=rebuild, vectors=False)
         hidden = self._options.quiet or self._options.as_json or not (first or sys.stderr.isatty())
         with reporter(quiet=hidden) as shown:
             async with aclosing(run) as events:

@@ -50,7 +50,7 @@ def ingest_routes(context: Context) -> Blueprint:
         if asked.path is not None:
             corpora = [corpus] if asked.corpus is not None else known_corpora(settings, actor)
             corpus, path = await asyncio.to_thread(locate, actor, corpora, asked.path)
-        run = context.runs.start(actor, corpus, path, rebuild=asked.rebuild)
+        run = context.runs.start(actor, corpus, path, rebuild=asked.rebuild, vectors=asked.vectors)
         stream = EventStream[RunEvent](
             run.watch(),
             request_id=request_id(request.scope),

@@ -136,6 +136,8 @@ class IndexBody(Body):
         Field(description=f"a path inside a root of the corpus, a text of 1 to {PATH_MAX_CHARS:,} characters"),
     ] = None
     rebuild: Annotated[bool, Field(description="true or false")] = False
+    vectors: Annotated[bool, Field(description="true or false")] = True
+    """False: the run ends once everything can be found by its words; all vectors follow in the background."""
 
 
 class SourceQuery(Body):

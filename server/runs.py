@@ -1,8 +1,9 @@
 """Runs of ingestion: one at a time, owned by the server, watched by whoever asks for one.
 
 A run is not tied to its watcher: when the client leaves, it goes on to its end. What it indexed is asked about at
-once, since the server owns the store. Between runs, vectors that are missing are filled in the background; a run that
-is asked for interrupts that, and it is taken up again afterwards.
+once, since the server owns the store. A run whose files can all be found by their words, and that only fills in
+vectors by now, makes room for the next one. Between runs, vectors that are missing are filled in the background; a run
+that is asked for interrupts that, and it is taken up again afterwards.
 """
 
 from __future__ import annotations
@@ -44,9 +45,11 @@ class Ingestion(Protocol):
         *,
         path: Path | None = None,
         rebuild: bool = False,
+        headers: bool = True,
         bodies: bool = True,
+        leave: asyncio.Event | None = None,
     ) -> AsyncIterator[IngestProgress | IngestReport]:
-        """One run over a corpus, or over ``path`` in it; the last item is the report."""
+        """One run over a corpus, or over ``path`` in it; the last item is the report, which ``leave`` calls for."""
         ...
 
     def fill(self, actor: Actor, corpus_name: str) -> AsyncIterator[IngestProgress | IngestReport]:
@@ -62,11 +65,18 @@ class Run:
     """One run: its latest event, for any number of watchers."""
 
     def __init__(self) -> None:
+        self.leave = asyncio.Event()
+        """Set to have it end as soon as it can."""
         self._latest: RunEvent | None = None
         self._number = 0
         self._news = asyncio.Event()
         self._ended = False
         self._error: Exception | None = None
+
+    @property
+    def fills_vectors(self) -> bool:
+        """Whether everything can be found by its words by now."""
+        return isinstance(self._latest, IngestProgress) and self._latest.stage in ("headers", "bodies")
 
     def publish(self, event: RunEvent) -> None:
         """Tell the watchers; one that is slow misses progress, never the report."""
@@ -107,6 +117,8 @@ class IngestRuns:
         self._ingestion = ingestion
         self._corpora = corpora
         self._running: asyncio.Task[None] | None = None
+        self._run = Run()
+        """The one that is running, or was last."""
         self._filling: asyncio.Task[None] | None = None
         self._granting: asyncio.Task[None] | None = None
         self._closed = False
@@ -117,14 +129,21 @@ class IngestRuns:
         tasks = (self._running, self._filling, self._granting)
         return any(task is not None and not task.done() for task in tasks)
 
-    def start(self, actor: Actor, corpus: CorpusSettings, path: Path | None, *, rebuild: bool) -> Run:
-        """Start a run in the background. Raises IngestRunningError where one is under way."""
+    def start(
+        self, actor: Actor, corpus: CorpusSettings, path: Path | None, *, rebuild: bool, vectors: bool = True
+    ) -> Run:
+        """Start a run in the background; without ``vectors`` it ends when everything can be found by its words.
+
+        Raises IngestRunningError where one is under way that has not come so far yet.
+        """
         if self._closed:
             raise ProblemError(SHUTTING_DOWN)
-        if self._running is not None and not self._running.done():
+        before = self._running if self._running is not None and not self._running.done() else None
+        if before is not None and (not self._run.fills_vectors or self._run.leave.is_set()):
             raise IngestRunningError("A run of ingestion is under way.", hint="Wait for its end and ask again.")
-        run = Run()
-        self._running = asyncio.create_task(self._work(run, actor, corpus, path, rebuild))
+        self._run.leave.set()
+        run = self._run = Run()
+        self._running = asyncio.create_task(self._work(run, before, actor, corpus, path, rebuild, vectors))
         self._running.add_done_callback(lambda _: run.end(ProblemError(SHUTTING_DOWN)))
         return run
 
@@ -150,14 +169,27 @@ class IngestRuns:
         self._closed = True
         await asyncio.gather(*(_stop(task, CLOSE_SECONDS) for task in (self._running, self._filling, self._granting)))
 
-    async def _work(self, run: Run, actor: Actor, corpus: CorpusSettings, path: Path | None, rebuild: bool) -> None:
+    async def _work(
+        self,
+        run: Run,
+        before: asyncio.Task[None] | None,
+        actor: Actor,
+        corpus: CorpusSettings,
+        path: Path | None,
+        rebuild: bool,
+        vectors: bool,
+    ) -> None:
+        if before is not None:
+            await asyncio.wait({before}, timeout=INTERRUPT_SECONDS)
         await _stop(self._filling, INTERRUPT_SECONDS)
         await self._granted()
         logger.info("%s indexes corpus %s, path %.300r, rebuild %s", actor.name, corpus.name, str(path or ""), rebuild)
         report: IngestReport | None = None
         try:
             # Body vectors are left to the filling behind it: the run ends as soon as everything can be found.
-            async for event in self._ingestion.run(actor, corpus, path=path, rebuild=rebuild, bodies=False):
+            async for event in self._ingestion.run(
+                actor, corpus, path=path, rebuild=rebuild, headers=vectors, bodies=False, leave=run.leave
+            ):
                 if isinstance(event, IngestReport):
                     report = event
                 else:

@@ -92,10 +92,13 @@ class Backend:
         raise self._broken_off("the answer")
 
     async def index(
-        self, *, corpus: str | None = None, path: str | None = None, rebuild: bool = False
+        self, *, corpus: str | None = None, path: str | None = None, rebuild: bool = False, vectors: bool = True
     ) -> AsyncGenerator[IngestProgress | IngestReport, None]:
-        """The progress of one run of ingestion; the last item is its report. Closing the iterator stops the run."""
-        body = _given(corpus=corpus, path=path, rebuild=rebuild or None)
+        """The progress of one run of ingestion; the last item is its report. The run outlives this iterator.
+
+        Without ``vectors`` the report comes once everything can be found by its words.
+        """
+        body = _given(corpus=corpus, path=path, rebuild=rebuild or None, vectors=None if vectors else False)
         async with aclosing(self._stream("/index", body)) as events:
             async for event in events:
                 item = self._decode(ingest_event_from_wire, event.event, event.data)

@@ -84,8 +84,10 @@ class IngestService:
         *,
         path: Path | None = None,
         rebuild: bool = False,
+        headers: bool = True,
         bodies: bool = True,
         allow_broad: bool = False,
+        leave: asyncio.Event | None = None,
     ) -> AsyncGenerator[IngestEvent, None]:
         """Bring the index up to date with a corpus's files; progress at least every half second, the report last.
 
@@ -98,8 +100,11 @@ class IngestService:
             corpus: What to index.
             path: A folder or file in it: the run covers that alone, and leaves everything else as it is.
             rebuild: Drop what is there and build it anew, also for another embedder.
-            bodies: Whether to fill body vectors too, the slow part.
+            headers: Whether to fill header vectors too.
+            bodies: Whether to fill body vectors after them, the slow part; not without ``headers``.
             allow_broad: Whether a home folder, or ``/``, is really meant.
+            leave: Set by the caller to have the report at the next safe point. Once everything can be found by its
+                words, such a run counts as complete: vectors that are missing are filled by whatever comes next.
 
         Yields:
             IngestProgress, and one IngestReport at the end.
@@ -114,8 +119,8 @@ class IngestService:
             StateError: The manifest cannot be used.
         """
         scope = IngestScope(actor, corpus.name)
-        options = Options(path, rebuild, bodies, allow_broad)
-        async with aclosing(self._watched(scope, lambda work: work.ingest(corpus, options))) as events:
+        options = Options(path, rebuild, headers, bodies, allow_broad)
+        async with aclosing(self._watched(scope, lambda work: work.ingest(corpus, options), leave)) as events:
             async for event in events:
                 yield event
 
@@ -168,10 +173,13 @@ class IngestService:
         return dict(self._left_out[corpus.name])
 
     async def _watched(
-        self, scope: IngestScope, job: Callable[[IngestRun], Awaitable[IngestReport]]
+        self,
+        scope: IngestScope,
+        job: Callable[[IngestRun], Awaitable[IngestReport]],
+        leave: asyncio.Event | None = None,
     ) -> AsyncGenerator[IngestEvent, None]:
         """Do the work in a task of its own, so that progress comes however long one step takes."""
-        progress, stop = Progress(), asyncio.Event()
+        progress, stop = Progress(), leave or asyncio.Event()
         with self._claim(scope) as index:
             work = asyncio.ensure_future(job(IngestRun(self._parts, scope, progress, stop, index)))
             work.add_done_callback(lambda _: progress.end())

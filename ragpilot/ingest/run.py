@@ -44,6 +44,7 @@ class Options:
 
     path: Path | None = None
     rebuild: bool = False
+    headers: bool = True
     bodies: bool = True
     allow_broad: bool = False
 
@@ -79,6 +80,8 @@ class IngestRun:
         self._counts = _Counts()
         self._failures = Failures()
         self._embedded = 0
+        self._cut_short = False
+        """Whether the run was stopped before everything could be found by its words."""
 
     async def ingest(self, corpus: CorpusSettings, options: Options) -> IngestReport:
         """Bring the index up to date with the corpus's files.
@@ -113,10 +116,12 @@ class IngestRun:
             await self._begin(index, found, grants)
             await self._index(index, preparer, found)
             searchable = time.monotonic() - self._started
-            await self._fill(index, bodies=options.bodies, use_cache=not options.rebuild)
+            self._cut_short = self._stop.is_set()
+            if options.headers:
+                await self._fill(index, bodies=options.bodies, use_cache=not options.rebuild)
             if index.exists:
                 await index.finish(datetime.now(UTC))
-            if not self._stop.is_set():
+            if not self._cut_short:
                 missing = [*self._counts.left_out, *self._counts.failed]
                 await index.note_left_out(missing, [""] if options.path is None else [scope.shown for scope in covered])
             return await self._reported(index, covered, searchable)
@@ -264,7 +269,7 @@ class IngestRun:
                 f"Cut less well than their kind allows, {_files(counts.notes)}: {_some(counts.notes, '; ')}."
             )
         outcome: Literal["complete", "partial", "nothing"] = "complete"
-        if failed or self._failures.stopped or self._stop.is_set():
+        if failed or self._failures.stopped or self._cut_short:
             outcome = "partial"
         elif not rows and covered:
             outcome = "nothing"

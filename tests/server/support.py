@@ -42,15 +42,27 @@ PROGRESS = IngestProgress("chunks", 1, 2, 1, 3, 100.0, 1.5)
 REPORT = IngestReport("default", "complete", 1, 0, 0, 0, 3, 3, (), (), 0.5, 0.2)
 
 
+async def _either(gate: asyncio.Semaphore, leave: asyncio.Event | None) -> None:
+    waiting: list[asyncio.Task[Any]] = [asyncio.create_task(gate.acquire())]
+    if leave is not None:
+        waiting.append(asyncio.create_task(leave.wait()))
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in waiting:
+            task.cancel()
+
+
 @dataclass
 class ScriptedIngestion:
-    """Runs that give ``events``; ``gate``, when given, is awaited before each event after the first."""
+    """Runs that give ``events``; ``gate``, when given, is awaited before each event after the first, or ``leave``."""
 
     events: Sequence[IngestProgress | IngestReport] = (PROGRESS, REPORT)
     failure: Exception | None = None
     gate: asyncio.Semaphore | None = None
     fill_gate: asyncio.Event | None = None
     runs: list[tuple[Actor, str, Path | None, bool, bool]] = field(default_factory=list)
+    with_headers: list[bool] = field(default_factory=list)
     fills: list[tuple[Actor, str]] = field(default_factory=list)
     granted: list[tuple[Actor, str]] = field(default_factory=list)
     """Calls of ``apply_grants``."""
@@ -64,15 +76,18 @@ class ScriptedIngestion:
         *,
         path: Path | None = None,
         rebuild: bool = False,
+        headers: bool = True,
         bodies: bool = True,
+        leave: asyncio.Event | None = None,
     ) -> AsyncGenerator[IngestProgress | IngestReport, None]:
         self.runs.append((actor, corpus.name, path, rebuild, bodies))
+        self.with_headers.append(headers)
         try:
             if self.failure:
                 raise self.failure
             for at, event in enumerate(self.events):
                 if self.gate and at:
-                    await self.gate.acquire()
+                    await _either(self.gate, leave)
                 yield event
         finally:
             self.ended += 1

@@ -11,6 +11,7 @@ from werkzeug.datastructures import Headers
 from ragpilot.config import CorpusSettings
 from ragpilot.errors import InvalidRequestError, RootError
 from ragpilot.events import ingest_event_from_wire
+from ragpilot.types import IngestProgress
 from server.app import Server
 from server.ingest import locate
 from server.runs import SERVER
@@ -118,6 +119,29 @@ async def test_a_second_run_at_once_is_a_conflict_and_the_first_outlives_its_cli
         assert len(ingestion.runs) == ingestion.ended == 1
         ingestion.gate.release()  # type: ignore[union-attr]
         assert (await server.call("POST", "/index", b"{}", bearer(LOCAL_TOKEN))).status == 200
+
+
+@pytest.mark.asyncio
+async def test_a_run_that_only_fills_vectors_makes_room_for_the_next() -> None:
+    headers = IngestProgress("headers", 0, 3, 1, 3, 0.0, None)
+    ingestion = ScriptedIngestion(events=(PROGRESS, headers, REPORT), gate=asyncio.Semaphore(0))
+    async with running(await Stand(ingestion=ingestion).app()) as server:
+        watcher = await server.connect()
+        await watcher.send("POST", "/index", b"{}", bearer(LOCAL_TOKEN))
+        await watcher.read_head()
+        assert (await server.call("POST", "/index", b"{}", bearer(LOCAL_TOKEN))).status == 409
+        ingestion.gate.release()  # type: ignore[union-attr]
+        told = b""
+        while b"headers" not in told:
+            told += await watcher.read_chunk()
+        ingestion.events = (REPORT,)
+        second = await server.call("POST", "/index", b'{"vectors": false}', bearer(LOCAL_TOKEN))
+        assert events_of(second.body)[-1][1]["outcome"] == "complete"
+        while b"outcome" not in told:
+            told += await watcher.read_chunk()
+        await watcher.close()
+    assert ingestion.with_headers == [True, False]
+    assert (len(ingestion.runs), ingestion.ended) == (2, 2)
 
 
 @pytest.mark.asyncio

@@ -52,8 +52,9 @@ class FakeServer:
         return self
 
     async def index(
-        self, *, corpus: str | None = None, path: str | None = None, rebuild: bool = False
+        self, *, corpus: str | None = None, path: str | None = None, rebuild: bool = False, vectors: bool = True
     ) -> AsyncGenerator[IngestEvent, None]:
+        assert not vectors, "what changes next would wait for them"
         self.asked.put_nowait((corpus, path, rebuild))
         step = self.script.pop(0) if self.script else report(changed=1)
         if isinstance(step, RagPilotError):

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +29,7 @@ from ragpilot.errors import (
 from ragpilot.freshness import Freshness
 from ragpilot.ingest.chunkers import Span, chunk_text_with_notes
 from ragpilot.ingest.manifest import FILE_NAME, Manifest
-from ragpilot.types import Chunk, IngestProgress, LeftOut
+from ragpilot.types import Chunk, IngestProgress, LeftOut, Vector
 from tests.fakes import ANN, OPERATOR, FakeEmbedder, MemoryStore
 from tests.ingestion import FILES, Project
 
@@ -416,6 +416,40 @@ async def test_bodies_can_wait_for_a_fill(tmp_path: Path) -> None:
     assert (await project.fill()).embedded == 0
     project.restart(chunk_text=no_chunking)
     assert (await project.run()).unchanged == 4
+
+
+async def test_all_vectors_can_wait_for_a_fill(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    report = await project.run(headers=False, bodies=False)
+    assert (report.outcome, report.added, report.embedded) == ("complete", 4, 0)
+    assert not project.having("header")
+    assert (await project.fill()).outcome == "complete"
+    assert project.complete
+
+
+@pytest.mark.parametrize("stage", ["chunks", "headers"])
+async def test_a_run_that_is_asked_to_leave_gives_its_report(stage: str, tmp_path: Path) -> None:
+    """Complete, once everything can be found by its words; what is missing is done by the next."""
+    leave = asyncio.Event()
+
+    class Leaving(FakeEmbedder):
+        async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+            leave.set()
+            return await super().embed_documents(texts)
+
+    project = Project(tmp_path, files={f"m{n}.py": f"def f{n}():\n    return {n}\n" for n in range(80)})
+    project.embedder = Leaving()
+    if stage == "chunks":
+        leave.set()
+    project.restart()
+    report = await project.run(leave=leave)
+    assert report.outcome == ("partial" if stage == "chunks" else "complete")
+    assert (report.added, len(project.having("header"))) == ((0, 0) if stage == "chunks" else (80, report.embedded))
+    assert report.embedded < 80
+    project.embedder = FakeEmbedder()
+    project.restart()
+    assert (await project.run()).outcome == "complete"
+    assert project.complete
 
 
 async def test_filling_what_is_not_there(tmp_path: Path) -> None:
