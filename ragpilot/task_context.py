@@ -1,30 +1,33 @@
 """The facade for planners: what the index knows about a task, as text to put before a model, or nothing.
 
-It asks the running server of the working folder, or else opens the index itself. It never raises and never takes
-longer than ten seconds: a planner that gets no context plans without it.
+It asks the running server of the working folder, or else opens the index itself, once for all who ask at the same time;
+a command that holds the index is waited for. It never raises and never takes longer than ten seconds: a planner that
+gets no context plans without it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import atexit
+import functools
 import logging
 import os
 import threading
 import unicodedata
 from collections.abc import Mapping
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final
 
 from ragpilot.actors import resolve_actor
 from ragpilot.config import Environment
-from ragpilot.errors import PermissionDeniedError, RagPilotError
+from ragpilot.errors import PermissionDeniedError, RagPilotError, StoreInUseError
 from ragpilot.logs import log_unexpected
-from ragpilot.mcp_client import McpClient, RpcError
+from ragpilot.mcp_client import McpClient, RpcError, running_server
 from ragpilot.passages import format_passages
-from ragpilot.runtime import OwnerLock, existing_token, find_server
+from ragpilot.runtime import existing_token
 from ragpilot.searching import SearchService
 from ragpilot.settings_loader import load
+from ragpilot.task_index import opened_index
 from ragpilot.types import Actor
 
 QUERY_CHARS: Final = 500
@@ -33,12 +36,15 @@ THRESHOLD: Final = 0.5
 SECONDS: Final = 10.0
 STARTING_SECONDS: Final = 3.0
 """How long a server that is just starting is waited for."""
+AGAIN_SECONDS: Final = 0.1
+"""After how long an index that somebody else holds is tried again."""
 
 _JOINER: Final = "\u200d"
 _SKIN_TONES: Final = range(0x1F3FB, 0x1F400)
 _FLAG_LETTERS: Final = range(0x1F1E6, 0x1F200)
 
 logger = logging.getLogger(__name__)
+_starting = threading.Lock()
 
 
 async def query_rag_for_task(
@@ -60,13 +66,15 @@ async def query_rag_for_task(
         searcher: The search of an application that is open already; None: the index of ``directory``.
         directory: The working folder whose configuration counts; None: the current one.
     """
-    work = asyncio.ensure_future(_context(title, description, actor, searcher, directory))
+    waited_for: list[str] = []
+    work = asyncio.ensure_future(_context(title, description, actor, searcher, directory, waited_for))
     # What is abandoned at the deadline tidies up behind us, and its end interests nobody.
     work.add_done_callback(lambda done: done.cancelled() or done.exception())
     try:
         await asyncio.wait({work}, timeout=SECONDS)
         if not work.done():
-            logger.warning("no context for a task: nothing came within %g s", SECONDS)
+            why = f" ({waited_for[-1]})" if waited_for else ""
+            logger.warning("no context for a task: nothing came within %g s%s", SECONDS, why)
             return ""
         return work.result()
     except RagPilotError as error:
@@ -81,16 +89,40 @@ async def query_rag_for_task(
 
 
 def query_rag_for_task_sync(title: str, description: str, *, actor: Actor, directory: Path | None = None) -> str:
-    """``query_rag_for_task`` for planners without an event loop; may be called beside a running one too."""
-    found: list[str] = []
+    """``query_rag_for_task`` for planners without an event loop; may be called beside a running one, and in threads."""
+    with _starting:
+        loop = _loop(os.getpid())
+    query = query_rag_for_task(title, description, actor=actor, directory=directory)
+    going = asyncio.run_coroutine_threadsafe(query, loop)
+    try:
+        return going.result(SECONDS + 1.0)
+    except TimeoutError:
+        going.cancel()
+        logger.warning("no context for a task: nothing came within %g s", SECONDS)
+        return ""
 
-    def work() -> None:
-        found.append(asyncio.run(query_rag_for_task(title, description, actor=actor, directory=directory)))
 
-    thread = threading.Thread(target=work, name="task-context", daemon=True)
+@functools.cache
+def _loop(_: int) -> asyncio.AbstractEventLoop:
+    """The event loop of a process, in a thread that no exit waits for: calls without a loop share what they open."""
+    loop = asyncio.new_event_loop()
+
+    def run() -> None:
+        try:
+            loop.run_forever()
+        finally:
+            loop.close()
+
+    thread = threading.Thread(target=run, name="task-context", daemon=True)
     thread.start()
-    thread.join(SECONDS + 1.0)
-    return found[0] if found else ""
+
+    def end() -> None:
+        if thread.is_alive():
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join(1.0)
+
+    atexit.register(end)
+    return loop
 
 
 def task_query(title: str, description: str) -> str:
@@ -100,18 +132,30 @@ def task_query(title: str, description: str) -> str:
 
 
 async def _context(
-    title: str, description: str, actor: Actor, searcher: SearchService | None, directory: Path | None
+    title: str,
+    description: str,
+    actor: Actor,
+    searcher: SearchService | None,
+    directory: Path | None,
+    waited_for: list[str],
 ) -> str:
+    actor.need("ask")
     query = task_query(title, description)
     if not query:
         return ""
     if searcher is not None:
         return await _search(searcher, actor, query)
     environment = await asyncio.to_thread(load, config=None, directory=directory, environ=os.environ)
-    record = await find_server(environment.state, wait=STARTING_SECONDS)
-    if record is not None:
-        return await _ask_server(record.address, environment, actor, query, os.environ)
-    return await _open_index(environment, actor, query)
+    while True:
+        record = await running_server(environment.state, wait=STARTING_SECONDS)
+        if record is not None:
+            return await _ask_server(record.address, environment, actor, query, os.environ)
+        try:
+            return await _open_index(environment, actor, query)
+        except StoreInUseError as error:
+            # By a command, which ends, or by a server that is just starting: what is there is looked at anew.
+            waited_for.append(error.code)
+            await asyncio.sleep(AGAIN_SECONDS)
 
 
 async def _search(searcher: SearchService, actor: Actor, query: str) -> str:
@@ -146,12 +190,8 @@ async def _open_index(environment: Environment, actor: Actor, query: str) -> str
     if embedded and environment.settings.store.path is None and not environment.state.exists():
         logger.info("no context for a task: nothing is indexed for its folder")
         return ""
-    # Here, and not above: it loads every vendor's library, of which a planner with a server has no need.
-    from ragpilot.bootstrap import build
-
-    with OwnerLock(environment.state, "ask") if embedded else nullcontext():
-        async with build(environment) as application:
-            return await _search(application.searcher, actor, query)
+    async with opened_index(environment) as searcher:
+        return await _search(searcher, actor, query)
 
 
 def _cut(text: str, length: int) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -12,6 +14,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
 
+from ragpilot.runtime import OwnerLock, server_record
 from tests.server.support import Response, Running, bearer
 
 REVISIONS = {"legacy": "2025-11-25", "auto": "2026-07-28"}
@@ -45,6 +48,27 @@ async def agent(address: str, *, mode: str = "auto", token: str | None = None) -
         Client(streamable_http_client(f"{address}/mcp", http_client=http), mode=mode) as client,
     ):
         yield client
+
+
+@asynccontextmanager
+async def silent_server(state: Path) -> AsyncIterator[None]:
+    """A program that holds the state folder as a server, takes connections, and says nothing."""
+    held: list[asyncio.StreamWriter] = []
+
+    async def hold(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        held.append(writer)
+
+    server = await asyncio.start_server(hold, "127.0.0.1", 0)
+    at = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    with OwnerLock(state, "serve") as lock:
+        lock.announce(at)
+        with server_record(state, at):
+            try:
+                yield
+            finally:
+                server.close()
+                for writer in held:
+                    writer.transport.abort()
 
 
 def address(server: Running) -> str:

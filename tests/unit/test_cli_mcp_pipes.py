@@ -16,9 +16,9 @@ from ragpilot import cli_mcp_pipes, cli_mcp_stdio, mcp_client
 from ragpilot.cli_mcp_pipes import message_streams
 from ragpilot.cli_mcp_stdio import Upstream, bridge
 from ragpilot.config import Environment, Settings
-from ragpilot.runtime import OwnerLock, ServerRecord, server_record
+from ragpilot.runtime import ServerRecord
 from tests.fakes import ScriptedChatModel
-from tests.server.agents import address, message
+from tests.server.agents import address, message, silent_server
 from tests.server.support import Stand, running, until
 
 INITIALIZE = message(
@@ -220,27 +220,6 @@ async def test_a_client_that_reads_no_more_ends_it(tmp_path: Path, monkeypatch: 
 
 
 # --- a server that is there and silent
-
-
-@asynccontextmanager
-async def silent_server(state: Path) -> AsyncIterator[None]:
-    """A program that holds the state folder as a server, takes connections, and says nothing."""
-    held: list[asyncio.StreamWriter] = []
-
-    async def hold(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        held.append(writer)
-
-    server = await asyncio.start_server(hold, "127.0.0.1", 0)
-    at = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    with OwnerLock(state, "serve") as lock:
-        lock.announce(at)
-        with server_record(state, at):
-            try:
-                yield
-            finally:
-                server.close()
-                for writer in held:
-                    writer.transport.abort()
 
 
 @pytest.mark.asyncio

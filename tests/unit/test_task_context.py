@@ -5,12 +5,14 @@ import logging
 import threading
 import time
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from ragpilot import bootstrap, task_context
 from ragpilot.config import CorpusSettings, Environment, RetrievalSettings, Settings
@@ -21,6 +23,7 @@ from ragpilot.types import Actor
 from tests.builders import chunk
 from tests.corpus import Corpus
 from tests.fakes import ANN, BOB, NOBODY, FakeEmbedder, MemoryStore
+from tests.server.agents import silent_server
 from tests.server.support import TOKENS, Stand, running, until, with_actors
 
 BUDGET = chunk("core/prompting.py", "the context budget is enforced here", header="context budget", symbol="fill")
@@ -152,6 +155,19 @@ async def test_a_planner_that_is_cancelled_is_cancelled() -> None:
     await until(lambda: hanging.cancelled)
 
 
+@pytest.mark.asyncio
+async def test_who_may_not_ask_plans_without_context(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    made, writer = await corpus(), replace(ANN, permissions=frozenset({"ingest", "admin"}))
+    async with running(await Stand().app()) as server:
+        found_at(monkeypatch, server.port)
+        for given in ({"searcher": made.searcher}, {"directory": tmp_path}):
+            assert await query_rag_for_task(*TASK, actor=ANN, **given) != ""
+            assert await query_rag_for_task(*TASK, actor=writer, **given) == ""
+    assert [record.getMessage() for record in caplog.records] == ["no context for a task: forbidden"] * 2
+
+
 # --- where the index is
 
 
@@ -159,7 +175,7 @@ def found_at(monkeypatch: pytest.MonkeyPatch, port: int) -> None:
     async def find(*_: Any, **__: Any) -> ServerRecord:
         return ServerRecord(f"http://127.0.0.1:{port}", 1, "now")
 
-    monkeypatch.setattr(task_context, "find_server", find)
+    monkeypatch.setattr(task_context, "running_server", find)
 
 
 @pytest.mark.asyncio
@@ -211,31 +227,110 @@ async def test_with_actors_the_token_says_who_asks(
         assert "The store of the index is away." in caplog.text
 
 
-@pytest.mark.asyncio
-async def test_without_a_server_the_index_is_opened_under_its_lock(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    made = await corpus()
-    state = tmp_path / "state"
-    holders: list[Owner | None] = []
+@dataclass
+class Opening:
+    """An index that is opened here: how often, by whom it was held, and what opening it waits for or raises."""
+
+    made: Corpus
+    state: Path
+    holders: list[Owner | None] = field(default_factory=list)
+    open: int = 0
+    gate: asyncio.Event | None = None
+    failure: Exception | None = None
 
     @asynccontextmanager
-    async def build(environment: Environment) -> AsyncIterator[Corpus]:
-        holders.append(owner(environment.state))
-        yield made
+    async def build(self, environment: Environment) -> AsyncIterator[Corpus]:
+        self.holders.append(owner(environment.state))
+        self.open += 1
+        try:
+            if self.gate:
+                await self.gate.wait()
+            if self.failure:
+                raise self.failure
+            yield self.made
+        finally:
+            self.open -= 1
 
-    def load(**_: Any) -> Environment:
-        return Environment(settings=made.settings, state=state)
+    def load(self, **_: Any) -> Environment:
+        return Environment(settings=self.made.settings, state=self.state)
 
-    monkeypatch.setattr(bootstrap, "build", build)
-    monkeypatch.setattr(task_context, "load", load)
+
+@pytest_asyncio.fixture
+async def opening(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Opening:
+    one = Opening(await corpus(), tmp_path / "state")
+    monkeypatch.setattr(bootstrap, "build", one.build)
+    monkeypatch.setattr(task_context, "load", one.load)
+    one.state.mkdir(mode=0o700)
+    return one
+
+
+@pytest.mark.asyncio
+async def test_without_a_server_the_index_is_opened_under_its_lock(opening: Opening) -> None:
+    opening.state.rmdir()
     assert await query_rag_for_task(*TASK, actor=ANN) == ""
-    state.mkdir(mode=0o700)
-    assert "core/prompting.py" in await query_rag_for_task(*TASK, actor=ANN)
-    assert [holder.role for holder in holders if holder] == ["ask"]
-    with OwnerLock(state, "index"):
+    assert not opening.holders
+    opening.state.mkdir(mode=0o700)
+    for _ in range(2):
+        assert "core/prompting.py" in await query_rag_for_task(*TASK, actor=ANN)
+        assert (opening.open, owner(opening.state)) == (0, None)
+    assert [holder.role for holder in opening.holders if holder] == ["ask", "ask"]
+
+
+@pytest.mark.asyncio
+async def test_who_asks_at_the_same_time_shares_what_is_opened(opening: Opening) -> None:
+    async with asyncio.timeout(20):
+        texts = await asyncio.gather(*(query_rag_for_task(*TASK, actor=actor) for actor in [ANN, NOBODY] * 50))
+    assert all("core/prompting.py" in text for text in texts[::2])
+    assert not any(texts[1::2])
+    assert (len(opening.holders), opening.open, owner(opening.state)) == (1, 0, None)
+
+
+@pytest.mark.asyncio
+async def test_an_index_that_is_held_is_waited_for(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("ragpilot.runtime.LOCK_SECONDS", 0.02)
+    with OwnerLock(opening.state, "index"):
+        monkeypatch.setattr(task_context, "SECONDS", 0.3)
         assert await query_rag_for_task(*TASK, actor=ANN) == ""
-    assert "store_in_use" in caplog.text
+        assert "nothing came within 0.3 s (store_in_use)" in caplog.text
+        monkeypatch.setattr(task_context, "SECONDS", 10.0)
+        calls = [asyncio.create_task(query_rag_for_task(*TASK, actor=ANN)) for _ in range(3)]
+    async with asyncio.timeout(9):
+        assert all("core/prompting.py" in text for text in await asyncio.gather(*calls))
+    assert owner(opening.state) is None
+
+
+@pytest.mark.asyncio
+async def test_what_cannot_be_opened_and_what_takes_too_long(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    opening.failure = StoreUnavailableError("away")
+    assert await asyncio.gather(*(query_rag_for_task(*TASK, actor=ANN) for _ in range(3))) == ["", "", ""]
+    assert [record.getMessage() for record in caplog.records] == ["no context for a task: store_unavailable"] * 3
+    opening.failure, opening.gate = None, asyncio.Event()
+    monkeypatch.setattr(task_context, "SECONDS", 0.5)
+    early = asyncio.create_task(query_rag_for_task(*TASK, actor=ANN))
+    await until(lambda: opening.open == 1)
+    late = asyncio.create_task(query_rag_for_task(*TASK, actor=ANN))
+    early.cancel()
+    # One who leaves takes nothing from the other; the last one's end gives the opening up.
+    assert await late == ""
+    await until(lambda: opening.open == 0 and owner(opening.state) is None)
+    opening.gate = None
+    assert await query_rag_for_task(*TASK, actor=ANN) != ""
+
+
+@pytest.mark.asyncio
+async def test_a_server_that_hangs_is_no_reason_to_wait(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(task_context, "STARTING_SECONDS", 0.1)
+    monkeypatch.setattr("ragpilot.runtime.ANSWER_SECONDS", 0.1)
+    async with silent_server(opening.state), asyncio.timeout(5):
+        assert await query_rag_for_task(*TASK, actor=ANN) == ""
+    assert "no context for a task: server_unreachable" in caplog.text
+    assert not opening.holders
 
 
 # --- without a loop
@@ -265,3 +360,18 @@ async def test_beside_a_running_loop_and_past_its_time(monkeypatch: pytest.Monke
     monkeypatch.setattr(task_context, "SECONDS", -0.9)
     assert query_rag_for_task_sync(*TASK, actor=ANN) == ""
     ended.set()
+
+
+@pytest.mark.asyncio
+async def test_calls_from_threads_share_what_is_opened(opening: Opening) -> None:
+    def ask(_: int) -> str:
+        return query_rag_for_task_sync(*TASK, actor=ANN)
+
+    with ThreadPoolExecutor(20) as pool:
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(20):
+            texts = await asyncio.gather(*(loop.run_in_executor(pool, ask, n) for n in range(20)))
+    assert all("core/prompting.py" in text for text in texts)
+    # Few openings, one after the other: late threads may meet the last one when it has just closed.
+    assert len(opening.holders) < 5
+    assert owner(opening.state) is None
