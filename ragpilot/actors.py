@@ -15,6 +15,9 @@ from ragpilot.types import Actor, Permission
 LOCAL_NAME = "local"
 REFUSED = "The token is missing or not known."
 
+OWNER = Actor("owner", frozenset(), frozenset({"ingest"}))
+"""Whoever owns configuration and store, where the one is brought in line with the other: can read nothing."""
+
 
 def new_token() -> str:
     """A token for an actor: 32 random bytes, as a text that a header and a shell take as it is."""

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
+from copy import copy
 from typing import Any
 
 from ragpilot.citations import mark_cited, sources_of
@@ -38,6 +39,12 @@ class AskService:
         self._counter = counter
         self._settings = settings
         self._freshness = freshness
+
+    def with_settings(self, settings: Settings) -> AskService:
+        """The same service, with the actors and grants of ``settings``."""
+        other = copy(self)
+        other._settings = settings  # noqa: SLF001 - it is one of us
+        return other
 
     async def ask(self, actor: Actor, request: AskRequest) -> AsyncGenerator[AnswerEvent, None]:
         """Stream tokens, then one Sources, then Done.

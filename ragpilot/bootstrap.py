@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from ragpilot.actors import OWNER
 from ragpilot.adapters.extractive import ExtractiveModel
 from ragpilot.adapters.tokens import TiktokenCounter
 from ragpilot.answering import AskService
 from ragpilot.calibrations import recall as recall_calibration
 from ragpilot.config import ChatSettings, EmbedderSettings, Environment, Settings
-from ragpilot.errors import ChatModelError, ConfigError
+from ragpilot.errors import ChatModelError, ConfigError, StoreError
 from ragpilot.freshness import Freshness
 from ragpilot.ingest.pipeline import IngestService
 from ragpilot.ports import ChatModel, ChunkStore, Embedder, TokenCounter
@@ -51,6 +52,25 @@ class Application:
     searcher: SearchService
     ingestion: IngestService
     status: StatusService
+
+    def with_settings(self, settings: Settings) -> Application:
+        """The same parts, open as they are, with the actors and grants of ``settings``."""
+        return replace(
+            self,
+            settings=settings,
+            asker=self.asker.with_settings(settings),
+            searcher=self.searcher.with_settings(settings),
+            status=self.status.with_settings(settings),
+        )
+
+    async def put_grants_in_force(self) -> None:
+        """Have every document readable by whom the configuration says, before anything is answered.
+
+        For a process that owns the store; a server sees to it by itself. Raises StateError.
+        """
+        for corpus in self.settings.corpora:
+            with suppress(StoreError):  # nothing is answered from it either, and whoever asks is told why
+                await self.ingestion.apply_grants(OWNER, corpus)
 
 
 @dataclass(frozen=True, slots=True)

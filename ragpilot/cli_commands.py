@@ -178,10 +178,17 @@ async def run_index(environment: Environment, path: Path | None, options: IndexO
 
 async def _run_over(target: Target, options: IndexOptions) -> int:
     code = DONE
+    hidden: list[UnknownCorpusError] = []
     async with open_session(target.environment, "index", os.environ) as session:
         for part in target.parts:
             try:
                 report = await _index_in_turn(session, part, target.made, options)
+            except UnknownCorpusError as error:
+                # Of all that are configured, one may index those that one may know of.
+                hidden.append(error)
+                if len(hidden) == len(target.parts):
+                    raise
+                continue
             except asyncio.CancelledError:
                 goes_on = "The server goes on with it." if session.address else "The next run goes on from here."
                 out.note(f"Stopped; what is indexed stays. {goes_on}")
@@ -191,6 +198,8 @@ async def _run_over(target: Target, options: IndexOptions) -> int:
             else:
                 out.report(report, quiet=options.quiet)
             code = _worse(code, {"complete": DONE, "partial": PARTLY, "nothing": FAILED}[report.outcome])
+        for one in hidden:
+            out.note(f"Passed over: {one.message}")
         if session.address and options.bodies and not (options.quiet or options.as_json):
             out.note(f"The server at {session.address} embeds the rest in the background.")
     return code

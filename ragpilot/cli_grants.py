@@ -17,8 +17,10 @@ def grants() -> None:
     """Say who may read what.
 
     A corpus has readers, and [[corpora.grants]] of path globs with readers of their own; the last grant that matches
-    a document's path decides. A change to them counts once it is applied: by `grants apply`, by the next run of
-    `ragpilot index`, and by every start of a server.
+    a document's path decides. A change to them counts with the next question: a running server and every command see
+    to that by themselves, and `grants apply` says what it came to.
+
+    Both commands are for whoever owns the configuration, and need no token.
     """
 
 

@@ -86,12 +86,24 @@ async def open_session(environment: Environment, role: Role, environ: Mapping[st
 async def open_store(
     environment: Environment, role: Role, environ: Mapping[str, str]
 ) -> AsyncIterator[tuple[Application, Actor]]:
-    """The parts over the store, opened here, and who works on it. Raises as ``open_session`` does."""
+    """The parts over the store, opened here, and who works on it. Raises as ``open_session`` does.
+
+    What is asked is answered by the grants of now; a run of ingestion puts them in force by itself.
+    """
     actor = store_actor(environment, environ.get("RAGPILOT_TOKEN") or None, environ)
+    async with open_parts(environment, role) as application:
+        if role == "ask":
+            await application.put_grants_in_force()
+        yield application, actor
+
+
+@asynccontextmanager
+async def open_parts(environment: Environment, role: Role) -> AsyncIterator[Application]:
+    """The parts over the store, opened here, for nobody in particular. Raises StoreInUseError."""
     embedded = environment.settings.store.kind == "embedded"
     with OwnerLock(environment.state, role) if embedded else nullcontext():
         async with build(environment) as application:
-            yield application, actor
+            yield application
 
 
 async def plan(

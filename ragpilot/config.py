@@ -317,6 +317,9 @@ class Environment(BaseModel):
     """The file that ``--config`` named, as an absolute path; None where it was not given."""
     files: list[str] = []
     """The configuration files in force, each over the one before."""
+    looked_at: dict[str, str] = {}
+    """Every file that decided on these settings, also by being absent, and its state (``files.file_state``) before it
+    was read. Empty for settings that came from no files."""
     origins: dict[str, str] = {}
     """Dotted key -> file or variable that set it; what is not here is a default."""
     notes: list[str] = []
@@ -341,7 +344,8 @@ def contradictions(settings: Settings) -> list[tuple[str, str]]:
             (
                 "server.host",
                 f"server.host = {settings.server.host!r} would let other machines ask without a token; "
-                "without [[actors]] only loopback is allowed.",
+                "without [[actors]] only loopback is allowed. With them, server.allowed_hosts names what others call "
+                "this machine.",
             )
         )
     for corpus in settings.corpora:

@@ -15,6 +15,15 @@ ELSEWHERE = "Name another folder in RAGPILOT_HOME."
 REMOVE = "Remove it; it is made anew."
 
 
+def file_state(path: Path) -> str:
+    """What tells one state of the file at ``path`` from another, its content unread; empty where there is none."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return ""
+    return f"{found.st_dev}-{found.st_ino}-{found.st_size}-{found.st_mtime_ns}-{found.st_ctime_ns}"
+
+
 def make_folder(path: Path) -> None:
     """Make ``path`` and what is missing above it, for the owner alone (0700); what exists stays as it is.
 

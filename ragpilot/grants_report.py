@@ -1,42 +1,86 @@
-"""What `ragpilot grants` does: applying grants to an index, and explaining one path."""
+"""What `ragpilot grants` does: applying grants to an index, and explaining one path.
+
+Both are for whoever owns configuration and state folder, and ask for no token: they read the one, which says who holds
+which, and bring the other in line with it. Neither tells anything out of a document.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import os
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ragpilot import cli_output as out
-from ragpilot.cli_session import open_store
+from ragpilot.actors import OWNER
+from ragpilot.cli_session import open_parts
 from ragpilot.config import CorpusSettings, Environment
 from ragpilot.corpora import may_know
-from ragpilot.errors import ConfigError, StoreInUseError, UnknownCorpusError
+from ragpilot.errors import ConfigError, UnknownCorpusError
 from ragpilot.ingest.grants import Decision, Grants
 from ragpilot.ingest.manifest import FILE_NAME, Manifest, Row
 from ragpilot.ingest.paths import shown_path
 from ragpilot.ingest.roots import known_roots
-from ragpilot.runtime import find_server
+from ragpilot.runtime import ServerRecord, access_in_force, find_server
 from ragpilot.types import Actor
+
+PATIENCE_SECONDS = 300.0
+"""How long a server may take to apply grants; it answers nothing meanwhile."""
 
 
 async def run_apply(environment: Environment, corpus: str | None) -> int:
-    """Apply the grants of one corpus or of all, and say what changed."""
+    """Apply the grants of one corpus or of all, and say what changed. Gives 1 where a server did not take them."""
     corpora = _corpora(environment, corpus)
-    embedded = environment.settings.store.kind == "embedded"
-    if embedded and (server := await find_server(environment.state)) is not None:
-        raise StoreInUseError(
-            f"The server at {server.address} (process {server.pid}) holds the index.",
-            hint="Restart it: it reads the configuration and applies its grants when it starts.",
-        )
-    async with open_store(environment, "index", os.environ) as (application, actor):
+    for item in corpora:
+        for problem in Grants(item).problems:
+            out.note(f"Warning: {problem} What it may have meant is readable by nobody.")
+    if (server := await find_server(environment.state)) is not None:
+        return await _through(server, environment, corpora)
+    async with open_parts(environment, "index") as application:
         for item in corpora:
-            for problem in Grants(item).problems:
-                out.note(f"Warning: {problem} What it may have meant is readable by nobody.")
-            changed = await application.ingestion.apply_grants(actor, item)
-            have = "document has" if changed == 1 else "documents have"
-            out.line(f"{item.name}: {changed:,} {have} other readers now.")
+            _told(item, await application.ingestion.apply_grants(OWNER, item))
     return 0
+
+
+async def _through(server: ServerRecord, environment: Environment, corpora: list[CorpusSettings]) -> int:
+    """Have the running server put the grants in force. It does so at any request, for all corpora."""
+    before = await asyncio.to_thread(_outdated, environment, corpora)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            # What happens in another process has no event here.
+            while not await access_in_force(server.address):  # noqa: ASYNC110
+                await asyncio.sleep(0.5)
+    after = await asyncio.to_thread(_outdated, environment, corpora)
+    for item in corpora:
+        _told(item, before[item.name] - after[item.name])
+    left = sum(after.values())
+    if left:
+        out.note(f"Error: {_documents(left)} other readers than the configuration says.")
+        out.note(f"The server at {server.address} (process {server.pid}) has not taken it; its log says why.")
+    return 1 if left else 0
+
+
+def _outdated(environment: Environment, corpora: list[CorpusSettings]) -> dict[str, int]:
+    """How many documents of each corpus have other readers than the configuration says, by the manifest."""
+    if not (environment.state / FILE_NAME).exists():
+        return dict.fromkeys([item.name for item in corpora], 0)
+    with Manifest(environment.state) as manifest:
+        return {item.name: _differing(Grants(item), manifest.rows(item.name).values()) for item in corpora}
+
+
+def _differing(grants: Grants, rows: Iterable[Row]) -> int:
+    return sum(row.indexed and row.readers != grants.readers(row.path) for row in rows)
+
+
+def _told(corpus: CorpusSettings, changed: int) -> None:
+    out.line(f"{corpus.name}: {_documents(changed)} other readers now.")
+
+
+def _documents(number: int) -> str:
+    return f"{number:,} document has" if number == 1 else f"{number:,} documents have"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from typing import Any, Literal, Self
 import httpx
 from filelock import FileLock, Timeout
 
-from ragpilot.errors import StateError, StoreInUseError
+from ragpilot.errors import ServerUnreachableError, StateError, StoreInUseError
 from ragpilot.files import create_private, private_folder, read_private, write_private
 
 Role = Literal["serve", "index", "ask"]
@@ -36,6 +36,9 @@ IN_USE_HINT = "Wait until it ends; beside a running `ragpilot serve`, commands s
 
 ANSWER_SECONDS = 6.0
 """How long a server may take to say that it is there: its first check of health loads the embedder."""
+
+NOTICE_SECONDS = 30.0
+"""How long a server may take to look at its configuration and to begin to apply what has changed."""
 
 LOCK_SECONDS = 0.5
 """How long a free lock may seem taken: ``owner`` holds it for an instant to find out that it is free."""
@@ -221,19 +224,35 @@ def _read_record(path: Path) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
+async def access_in_force(address: str) -> bool:
+    """Have the server at ``address`` look at its configuration; whether actors and grants are then in force.
+
+    Needs no token: what any request brings about is asked for, and the answer to it is not looked at.
+    Raises ServerUnreachableError.
+    """
+    try:
+        status, body = await _get(address, "/corpora", seconds=NOTICE_SECONDS)
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError):
+        raise ServerUnreachableError(f"The server at {address} does not answer.") from None
+    return status != 503 or not isinstance(body, dict) or body.get("code") != "grants_pending"
+
+
 async def _answers(address: str) -> bool:
     """Whether a RagPilot server answers at ``address``, healthy or not."""
     try:
-        # The address is this machine's: no proxy of the environment, and no certificates to load.
-        encrypted = address.startswith("https:")
-        async with httpx.AsyncClient(
-            base_url=address, trust_env=False, verify=encrypted, timeout=ANSWER_SECONDS
-        ) as client:
-            response = await client.get("/health")
-            body = response.json()
+        status, body = await _get(address, "/health", seconds=ANSWER_SECONDS)
     except (httpx.HTTPError, httpx.InvalidURL, ValueError):
         return False
-    return response.status_code in {200, 503} and isinstance(body, dict) and "status" in body
+    return status in {200, 503} and isinstance(body, dict) and "status" in body
+
+
+async def _get(address: str, path: str, *, seconds: float) -> tuple[int, Any]:
+    """Status and JSON of a GET. Raises httpx.HTTPError, httpx.InvalidURL, ValueError."""
+    # The address is this machine's: no proxy of the environment, and no certificates to load.
+    encrypted = address.startswith("https:")
+    async with httpx.AsyncClient(base_url=address, trust_env=False, verify=encrypted, timeout=seconds) as client:
+        response = await client.get(path)
+        return response.status_code, response.json()
 
 
 def _now() -> str:

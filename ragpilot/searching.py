@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 from ragpilot.citations import source_of
@@ -21,6 +22,12 @@ class SearchService:
         self._retriever = retriever
         self._settings = settings
         self._freshness = freshness
+
+    def with_settings(self, settings: Settings) -> SearchService:
+        """The same service, with the actors and grants of ``settings``."""
+        other = copy(self)
+        other._settings = settings  # noqa: SLF001 - it is one of us
+        return other
 
     async def search(
         self,

@@ -7,6 +7,7 @@ the user's configuration folder); the ``config.toml`` of the working folder, as 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -26,6 +27,7 @@ from ragpilot.config_file import ConfigFile, KeyPath, parse, read, read_bytes
 from ragpilot.config_variables import read_variables
 from ragpilot.config_words import dotted, problems
 from ragpilot.errors import ConfigError
+from ragpilot.files import file_state
 
 FILE_NAME = "config.toml"
 
@@ -61,6 +63,7 @@ def load(*, config: str | None, directory: Path | None, environ: Mapping[str, st
     """
     folder = _working_folder(directory)
     home = state_home(environ)
+    looked_at = _states(config, folder, home, environ)
     files: list[str] = []
     layers: list[Layer] = []
     corpora_file: Path | None = None
@@ -98,8 +101,17 @@ def load(*, config: str | None, directory: Path | None, environ: Mapping[str, st
         config=None if config is None or own is None else str(own.path),
         origins=origins,
         files=files,
+        looked_at=looked_at,
         notes=variables.notes,
     )
+
+
+def _states(config: str | None, folder: Path, home: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """Every file that ``load`` looks at, and its state now."""
+    places = [folder / FILE_NAME, home / trust.RECORDS]
+    with contextlib.suppress(ConfigError):  # raised where it matters
+        places.insert(0, own_file(config=config, environ=environ))
+    return {str(place): file_state(place) for place in places}
 
 
 def own_file(*, config: str | None, environ: Mapping[str, str]) -> Path:

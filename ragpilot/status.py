@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from copy import copy
 from dataclasses import replace
 
 from ragpilot.citations import source_of
@@ -50,6 +51,12 @@ class StatusService:
         self._read_text = read_text
         self._chat_reason = chat_reason
         self._left_out = left_out
+
+    def with_settings(self, settings: Settings) -> StatusService:
+        """The same service, with the actors and grants of ``settings``."""
+        other = copy(self)
+        other._settings = settings  # noqa: SLF001 - it is one of us
+        return other
 
     async def health(self) -> dict[str, Health]:
         """Reachability of store, embedder and model, asked at once; the model's with why it is this one."""

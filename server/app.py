@@ -11,12 +11,14 @@ from quart import Quart, Response, request
 from quart.globals import request_ctx
 from werkzeug.exceptions import HTTPException
 
+from ragpilot.access_config import AccessConfiguration
 from ragpilot.config import Environment
 from ragpilot.errors import RagPilotError
 from ragpilot.logs import log_unexpected
 from server.admission import Admission, QueuedChatModel
 from server.ask import ask_routes
 from server.auth import Access
+from server.changes import Changes
 from server.context import Context, Services
 from server.guard import STALL_SECONDS, AsgiApp, Guard, request_id
 from server.ingest import ingest_routes
@@ -27,7 +29,7 @@ from server.problems import CONTENT_TYPE as PROBLEM_TYPE
 from server.problems import UNEXPECTED, Problem, ProblemError, from_error, from_http
 from server.runs import IngestRuns
 from server.search import search_routes
-from server.status import status_routes
+from server.status import HEALTH_PATH, status_routes
 
 if TYPE_CHECKING:
     from ragpilot.bootstrap import Application
@@ -68,6 +70,7 @@ def create_app(
     services: Services,
     *,
     local_token: str | None = None,
+    configuration: AccessConfiguration | None = None,
     lifecycle: Lifecycle | None = None,
     stall_seconds: float = STALL_SECONDS,
 ) -> Server:
@@ -76,6 +79,7 @@ def create_app(
     Args:
         services: The composed core; who made it closes it, after the application has shut down.
         local_token: The state folder's token, which adds ``ingest`` and ``admin`` where no actors are configured.
+        configuration: Where actors and grants may change while this serves; None: they do not.
         lifecycle: Given by a runner that wants to drain the server; made anew otherwise.
         stall_seconds: How long a reader may take nothing before its response is given up.
     """
@@ -94,17 +98,20 @@ def create_app(
 
     @app.while_serving
     async def serving() -> AsyncGenerator[None, None]:
-        await context.runs.apply_grants()
+        context.runs.grant()
         context.runs.fill()
         yield
         await mount.aclose()
         await context.runs.aclose()
 
+    changes = Changes(context, configuration)
     posts = [rule.rule for rule in app.url_map.iter_rules() if "POST" in (rule.methods or ())]
     guard = Guard(
         mount,
         settings.server,
         context.lifecycle,
+        # A probe of health tells nothing of what is indexed, and is answered whatever is going on.
+        before=lambda path: changes.settled(reads=path != HEALTH_PATH),
         json_paths=[*posts, *MCP_PATHS],
         rpc_paths=MCP_PATHS,
         stall_seconds=stall_seconds,

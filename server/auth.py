@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Awaitable, Callable
 from functools import wraps
@@ -15,6 +16,8 @@ from ragpilot.errors import AuthenticationError, PermissionDeniedError
 from ragpilot.types import Actor, Permission
 from server.origins import RawHeaders, header_values
 
+logger = logging.getLogger(__name__)
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -22,11 +25,22 @@ _BEARER = re.compile(r"Bearer +(?P<token>[A-Za-z0-9._~+/-]+=*)", re.IGNORECASE)
 
 
 class Access:
-    """Resolves actors by the configuration and, where no actors are configured, by the state folder's token."""
+    """Resolves actors by the configuration and, where no actors are configured, by the state folder's token.
+
+    Once there were actors, their end does not let everybody in: then nobody gets in until the server starts anew.
+    """
 
     def __init__(self, settings: Settings, local_token: str | None) -> None:
         self._settings = settings
         self._local_token = local_token
+        self._closed = False
+
+    def adopt(self, settings: Settings) -> None:
+        """Resolve by these settings from now on."""
+        self._closed = not settings.actors and (self._closed or bool(self._settings.actors))
+        if self._closed:
+            logger.warning("no actors are configured any more: nobody gets in until the server is started anew")
+        self._settings = settings
 
     def actor(self, headers: RawHeaders) -> Actor:
         """The actor of a request. Raises AuthenticationError, which does not say what was wrong.
@@ -34,6 +48,8 @@ class Access:
         A header that is there but is no single bearer token never counts as none: who tried to say who they are
         is not taken for somebody else.
         """
+        if self._closed:
+            raise AuthenticationError("There are no actors any more.")
         values = header_values(headers, b"authorization")
         if not values:
             return resolve_actor(self._settings, None, local_token=self._local_token)

@@ -45,15 +45,28 @@ class Services(Protocol):
         """Writes the index."""
         ...
 
+    def with_settings(self, settings: Settings) -> Services:
+        """The same parts, with other actors and grants."""
+        ...
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Context:
-    """Made once by ``create_app`` and given to every group of routes."""
+    """Made once by ``create_app`` and given to every group of routes.
+
+    Ask it for ``services`` at each request: they are others once actors or grants have changed.
+    """
 
     services: Services
     access: Access
     lifecycle: Lifecycle
     runs: IngestRuns
+
+    def adopt(self, settings: Settings) -> None:
+        """Go by the actors and grants of ``settings`` from the next request on."""
+        self.access.adopt(settings)
+        self.services = self.services.with_settings(settings)
+        self.runs.adopt(settings.corpora)
 
 
 def json_response(data: Any, status: int = 200) -> Response:

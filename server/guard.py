@@ -59,7 +59,8 @@ def cleanup(scope: Any) -> AsyncExitStack:
 class Guard:
     """An ASGI application around ``app``.
 
-    ``json_paths``: where the body of a POST must be JSON; ``rpc_paths``: where refusals are errors of JSON-RPC.
+    ``before`` is called with the path of each request that is about to be served, and may refuse it; ``json_paths``:
+    where the body of a POST must be JSON; ``rpc_paths``: where refusals are errors of JSON-RPC.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Guard:
         settings: ServerSettings,
         lifecycle: Lifecycle,
         *,
+        before: Callable[[str], Awaitable[None]],
         json_paths: Collection[str],
         rpc_paths: Collection[str] = (),
         stall_seconds: float = STALL_SECONDS,
@@ -76,6 +78,7 @@ class Guard:
         self._max_body = settings.max_body_bytes
         self._origins = Origins(settings)
         self._lifecycle = lifecycle
+        self._before = before
         self._json_paths = frozenset(json_paths)
         self._rpc_paths = frozenset(rpc_paths)
         self._stall_seconds = stall_seconds
@@ -104,6 +107,8 @@ class Guard:
         if scope["method"] == "POST" and "/" + scope["path"].strip("/") in self._json_paths:
             _check_json(headers)
         await exchange.take_body(self._max_body)
+        # Behind the body, which may take its time: what is in force now is in force when the request is served.
+        await self._before(scope["path"])
         await self._app(scope, exchange.receive, exchange.send)
 
 

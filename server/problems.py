@@ -97,6 +97,13 @@ class ProblemError(Exception):
 UNEXPECTED = Problem(500, "internal_error", "Something went wrong in the server; its log has the request's id.")
 SHUTTING_DOWN = Problem(503, "shutting_down", "The server is shutting down.", headers=(("Retry-After", "5"),))
 
+GRANTS_PENDING = Problem(
+    503,
+    "grants_pending",
+    "Who may read what has changed and is not in force yet; nothing is answered until it is.",
+    headers=(("Retry-After", "2"),),
+)
+
 
 def from_error(error: RagPilotError) -> Problem:
     """The problem of an error of the core; an error that no client can help is a 500 without detail."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
@@ -16,6 +17,7 @@ from contextlib import AbstractAsyncContextManager
 from hypercorn.asyncio import serve as hypercorn_serve
 from hypercorn.config import Config, Sockets
 
+from ragpilot.access_config import AccessConfiguration
 from ragpilot.config import Environment, contradictions
 from ragpilot.errors import ConfigError
 from ragpilot.runtime import OwnerLock, local_token, server_record
@@ -73,15 +75,21 @@ def serve(
             logger.info("listening at %s", listener.address)
             if ready:
                 ready(listener.address)
-            asyncio.run(_serve(composed(environment), listener, token, idle_exit))
+            configuration = AccessConfiguration(environment, os.environ)
+            asyncio.run(_serve(composed(environment), listener, token, configuration, idle_exit))
 
 
 async def _serve(
-    core: AbstractAsyncContextManager[Services], listener: Listener, token: str | None, idle_exit: float | None
+    core: AbstractAsyncContextManager[Services],
+    listener: Listener,
+    token: str | None,
+    configuration: AccessConfiguration,
+    idle_exit: float | None,
 ) -> None:
     with stop_signals() as stop:
         async with core as services:
-            await serve_app(create_app(services, local_token=token), listener, stop, idle_exit=idle_exit)
+            app = create_app(services, local_token=token, configuration=configuration)
+            await serve_app(app, listener, stop, idle_exit=idle_exit)
 
 
 async def serve_app(app: Server, listener: Listener, stop: asyncio.Event, *, idle_exit: float | None = None) -> None:

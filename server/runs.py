@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Protocol
 
 from ragpilot.config import CorpusSettings
-from ragpilot.errors import IngestRunningError, RagPilotError
+from ragpilot.errors import IngestRunningError, RagPilotError, StoreError
 from ragpilot.logs import log_unexpected
 from ragpilot.types import Actor, IngestProgress, IngestReport
-from server.problems import SHUTTING_DOWN, UNEXPECTED, ProblemError
+from server.problems import GRANTS_PENDING, SHUTTING_DOWN, UNEXPECTED, ProblemError
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ SERVER = Actor("server", frozenset(), frozenset({"ingest"}))
 INTERRUPT_SECONDS = 15.0
 """How long the filling may take to make room for a run."""
 GRANTS_SECONDS = 10.0
-"""How long a start waits for grants; a signal to stop is heeded behind it."""
+"""How long a request waits for grants to be applied."""
 CLOSE_SECONDS = 2.0
 """How long work may take to end at a shutdown; it loses nothing when it is cut off later."""
 
@@ -121,6 +121,10 @@ class IngestRuns:
         """The one that is running, or was last."""
         self._filling: asyncio.Task[None] | None = None
         self._granting: asyncio.Task[None] | None = None
+        self._pending = {corpus.name: corpus for corpus in corpora}
+        """Corpora whose grants are not known to be in force."""
+        self._withheld = False
+        """Whether grants are not in force for a reason that does not keep the index from being read."""
         self._closed = False
 
     @property
@@ -147,15 +151,34 @@ class IngestRuns:
         self._running.add_done_callback(lambda _: run.end(ProblemError(SHUTTING_DOWN)))
         return run
 
-    async def apply_grants(self) -> None:
-        """Put the grants in force that this server was started with, before it answers.
+    def adopt(self, corpora: list[CorpusSettings]) -> None:
+        """Go by other grants; they are in force once ``granted`` returns."""
+        changed = [corpus for corpus in corpora if corpus not in self._corpora]
+        self._corpora = corpora
+        self._pending |= {corpus.name: corpus for corpus in changed}
+        self.grant()
 
-        A store that takes its time is waited for only so long; nothing else writes until they are applied.
+    def grant(self) -> None:
+        """Begin to put grants in force where they are not, unless that is under way."""
+        if self._pending and not self._closed and (self._granting is None or self._granting.done()):
+            self._granting = asyncio.create_task(self._apply_grants())
+
+    async def granted(self) -> None:
+        """Return once the grants are in force, so that nothing is answered by those of yesterday.
+
+        What could not be applied is tried again. Raises ProblemError where that takes too long, or fails while the
+        index could still be read; a store that fails is left to answer for itself.
         """
-        self._granting = asyncio.create_task(self._apply_grants())
-        await asyncio.wait({self._granting}, timeout=GRANTS_SECONDS)
-        if not self._granting.done():
-            logger.error("the grants are not applied yet; those of the last run are still in force")
+        if not self._pending or self._closed:
+            return
+        self.grant()
+        if self._granting is not None:
+            await asyncio.wait({self._granting}, timeout=GRANTS_SECONDS)
+            if not self._granting.done():
+                logger.warning("the grants are not applied yet; nothing is answered until they are")
+                raise ProblemError(GRANTS_PENDING)
+        if self._withheld:
+            raise ProblemError(GRANTS_PENDING)
 
     def fill(self) -> None:
         """Fill missing vectors in the background, corpus by corpus, unless that is under way."""
@@ -209,17 +232,33 @@ class IngestRuns:
             self.fill()
 
     async def _apply_grants(self) -> None:
-        for corpus in self._corpora:
-            try:
-                changed = await self._ingestion.apply_grants(SERVER, corpus)
-            except RagPilotError as error:
-                # A store that cannot be reached answers nothing either, and one of another embedder is refused.
-                logger.error("the grants of corpus %s are not applied: %s", corpus.name, error.code)
-            except Exception as error:  # noqa: BLE001 - work in the background: it must not take the server with it
-                log_unexpected(logger, error, f"for the grants of {corpus.name}")
-            else:
-                if changed:
-                    logger.info("%d documents of corpus %s have other readers now", changed, corpus.name)
+        tried: list[CorpusSettings] = []
+        self._withheld = False
+        # Told apart by identity: grants may become again what they were while others are applied.
+        while waiting := [corpus for corpus in self._pending.values() if not any(corpus is one for one in tried)]:
+            for corpus in waiting:
+                tried.append(corpus)
+                if await self._apply(corpus) and self._pending.get(corpus.name) is corpus:
+                    del self._pending[corpus.name]
+
+    async def _apply(self, corpus: CorpusSettings) -> bool:
+        """Put the grants of one corpus in force; whether that succeeded."""
+        try:
+            changed = await self._ingestion.apply_grants(SERVER, corpus)
+        except StoreError as error:
+            # Nothing is answered from it either.
+            logger.error("the grants of corpus %s are not applied: %s", corpus.name, error.code)
+        except RagPilotError as error:
+            self._withheld = True
+            logger.error("the grants of corpus %s are not applied: %s", corpus.name, error.code)
+        except Exception as error:  # noqa: BLE001 - work in the background: it must not take the server with it
+            self._withheld = True
+            log_unexpected(logger, error, f"for the grants of {corpus.name}")
+        else:
+            if changed:
+                logger.info("%d documents of corpus %s have other readers now", changed, corpus.name)
+            return True
+        return False
 
     async def _granted(self) -> None:
         """Wait until grants are applied, or given up."""

@@ -12,13 +12,12 @@ from server.requests import SearchBody, body
 def search_routes(context: Context) -> Blueprint:
     """The route of retrieval alone."""
     routes = Blueprint("search", __name__)
-    services = context.services
 
     @routes.post("/search")
     @context.access.needs("ask")
     async def search(actor: Actor) -> Response:
         asked = await body(SearchBody)
-        found = await services.searcher.search(
+        found = await context.services.searcher.search(
             actor, asked.question, k=asked.k, corpus=asked.corpus, focus=tuple(asked.focus)
         )
         return json_response(found)

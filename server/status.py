@@ -17,6 +17,8 @@ from ragpilot.types import Actor, Health
 from server.context import Context, json_response
 from server.requests import CorpusQuery, SourceQuery, check
 
+HEALTH_PATH = "/health"
+
 FRESH_SECONDS = 2.0
 """For how long a check of health is good for everyone who asks."""
 PATIENCE_SECONDS = 0.15
@@ -35,10 +37,9 @@ logger = logging.getLogger(__name__)
 def status_routes(context: Context) -> Blueprint:
     """The routes that tell what is indexed and whether the parts are well."""
     routes = Blueprint("status", __name__)
-    status = context.services.status
-    board = HealthBoard(status.health)
+    board = HealthBoard(context.services.status.health)
 
-    @routes.get("/health")
+    @routes.get(HEALTH_PATH)
     async def health() -> Response:
         parts = await board.parts()
         well = all(part.ok for part in parts.values())
@@ -56,18 +57,18 @@ def status_routes(context: Context) -> Blueprint:
     @context.access.needs("ask")
     async def stats(actor: Actor) -> Response:
         query = check(CorpusQuery, _query())
-        return json_response(to_wire(await status.stats(actor, query.corpus)))
+        return json_response(to_wire(await context.services.status.stats(actor, query.corpus)))
 
     @routes.get("/corpora")
     @context.access.needs("ask")
     async def corpora(actor: Actor) -> Response:
-        return json_response({"corpora": to_wire(await status.corpora(actor))})
+        return json_response({"corpora": to_wire(await context.services.status.corpora(actor))})
 
     @routes.get("/sources/<chunk_id>")
     @context.access.needs("ask")
     async def source(actor: Actor, chunk_id: str) -> Response:
         query = check(SourceQuery, _query())
-        found = await status.source(actor, query.corpus, chunk_id, context=query.context)
+        found = await context.services.status.source(actor, query.corpus, chunk_id, context=query.context)
         return json_response(to_wire(found))
 
     return routes

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from pathlib import Path
+from typing import Self
 
 from ragpilot.answering import AskService
 from ragpilot.config import CorpusSettings, RetrievalSettings, Settings
@@ -53,6 +55,15 @@ class Corpus:
             read_text=lambda _, path: located[path].read_text(encoding="utf-8") if path in located else None,
             left_out=left_out,
         )
+
+    def with_settings(self, settings: Settings) -> Self:
+        """The same parts, with other actors and grants."""
+        other = copy(self)
+        other.settings = settings
+        other.asker = self.asker.with_settings(settings)
+        other.searcher = self.searcher.with_settings(settings)
+        other.status = self.status.with_settings(settings)
+        return other
 
     async def index(self, chunks: Iterable[Chunk], *, headers: bool = True, bodies: bool = True) -> None:
         """Store chunks, with their vectors unless told otherwise."""

@@ -64,27 +64,28 @@ class CorpusIndex:
             self._manifest = None
         self.leave()
 
-    async def load(self, *, fresh: bool = False) -> None:
+    async def load(self, *, fresh: bool = False, any_identity: bool = False) -> None:
         """Read what is known, from the store itself where the manifest is not in step with it.
 
-        ``fresh``: nothing that is known counts, and a collection of another identity is no obstacle. Raises
-        IndexMismatchError for one otherwise.
+        ``fresh``: nothing that is known counts, and a collection of another identity is no obstacle. ``any_identity``:
+        it is none for what reads and writes neither texts nor vectors. Raises IndexMismatchError for one otherwise.
         """
         if fresh:
             # What is there is dropped unread: it may be damaged, which is why somebody rebuilds.
             self.exists = False
             return
         async with self._turn:
-            await self._load(self._scope.corpus)
+            await self._load(self._scope.corpus, any_identity=any_identity)
         self._known.set()
 
-    async def _load(self, corpus: str) -> None:
+    async def _load(self, corpus: str, *, any_identity: bool) -> None:
         info = await self._store.describe(corpus)
         self.exists = info is not None
         if info is None:
             await asyncio.to_thread(self._opened.forget, corpus)
             return
-        info = await self._store.ensure(self._scope, self._parts.identity)
+        if not any_identity:
+            info = await self._store.ensure(self._scope, self._parts.identity)
         if await asyncio.to_thread(self._opened.revision, corpus) == info.revision:
             self.rows = await asyncio.to_thread(self._opened.rows, corpus)
         else:

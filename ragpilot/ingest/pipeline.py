@@ -135,7 +135,8 @@ class IngestService:
         """Give every document in the store the readers that the grants say, and no file is looked at.
 
         A run over the corpus that is under way in this process goes on, by these grants from here. Returns how many
-        documents had other readers. Raises as ``run`` does.
+        documents had other readers. An index that another embedder has built is granted like any other. Raises
+        PermissionDeniedError, StoreError, StateError.
         """
         scope = IngestScope(actor, corpus.name)
         grants = Grants(corpus)
@@ -146,7 +147,7 @@ class IngestService:
             await work.over.wait()
         with self._claim(scope) as index:
             async with index:
-                await index.load()
+                await index.load(any_identity=True)
                 return await index.set_readers(grants)
 
     async def plan(

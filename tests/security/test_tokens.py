@@ -110,7 +110,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
         f'[[corpora.grants]]\npaths = ["{name}/**"]\nreaders = {principals}\n' for name, principals in PEOPLE.items()
     )
     corpus = f'[[corpora]]\nname = "shop"\nroots = ["{tmp_path / "shop"}"]\nreaders = []\n{grants}'
-    operator = f'[[actors]]\nname = "olga"\npermissions = ["ingest"]\ntokens = ["{token_hash("token-of-olga")}"]\n'
+    operator = (
+        f'[[actors]]\nname = "olga"\npermissions = ["ingest", "admin"]\ntokens = ["{token_hash("token-of-olga")}"]\n'
+    )
     config = tmp_path / "ragpilot.toml"
     config.write_text(f'{corpus}{actors}{operator}[retrieval]\nmin_score = 0.05\ngate = "off"\n')
     store = MemoryStore()

@@ -110,31 +110,68 @@ def test_a_grant_that_cannot_be_read_closes_and_is_told(shop: Shop, capsys: pyte
     assert "nobody reads it" in ran(capsys, "explain", "src/app.py")[0]
 
 
-def test_apply_needs_the_permission_to_write(
-    shop: Shop, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("token", ["", "anns", "unknown"])
+def test_apply_is_for_whoever_owns_the_configuration_and_asks_for_no_token(
+    shop: Shop, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, token: str
 ) -> None:
     shop.configure(GRANTS, ACTORS)
-    for token, code, words in (
-        ("", 1, "The token is missing or not known."),
-        ("anns", 1, "lacks the permission 'ingest'"),
-        ("olgas", 0, ""),
-    ):
-        assert shop.readers()["hr/pay.md"] == {"team:everyone"}
-        monkeypatch.setenv("RAGPILOT_TOKEN", token)
-        assert words in ran(capsys, "apply", code=code)[1]
+    monkeypatch.setenv("RAGPILOT_TOKEN", token)
+    assert ran(capsys, "apply")[0] == "shop: 1 document has other readers now.\n"
     assert shop.readers()["hr/pay.md"] == {"team:people"}
 
 
-def test_a_running_server_applies_them_itself(
+def test_a_question_without_a_server_is_answered_by_the_grants_of_now(
     shop: Shop, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    shop.configure(GRANTS, ACTORS)
+    monkeypatch.setenv("RAGPILOT_TOKEN", "anns")
+    assert cli.run(["status", "--json"]) == 0
+    assert [corpus["documents"] for corpus in json.loads(capsys.readouterr().out)["corpora"]] == [2]
+    assert shop.readers()["hr/pay.md"] == {"team:people"}
+    assert "index: indexed with these readers" in ran(capsys, "explain", "hr/pay.md")[0]
+    shop.configure("", ACTORS)
+    assert cli.run(["search", "pay", "--json"]) == 0
+    assert shop.readers()["hr/pay.md"] == {"team:everyone"}
+
+
+def serving(monkeypatch: pytest.MonkeyPatch, shop: Shop, *, takes: bool) -> list[str]:
+    """A server that is asked twice before it has applied the grants; or that never takes them."""
+    asked: list[str] = []
+
     async def found(_: Path) -> ServerRecord:
         return ServerRecord("http://127.0.0.1:5200", 4711, "")
 
+    async def in_force(address: str) -> bool:
+        asked.append(address)
+        if takes and len(asked) == 2:
+            async with cli_session.open_parts(shop.environment, "index") as application:
+                await application.put_grants_in_force()
+        return len(asked) == 2 or not takes
+
     monkeypatch.setattr("ragpilot.grants_report.find_server", found)
-    _, told = ran(capsys, "apply", code=1)
-    assert "process 4711" in told
-    assert "Restart it" in told
+    monkeypatch.setattr("ragpilot.grants_report.access_in_force", in_force)
+    return asked
+
+
+def test_a_running_server_applies_them_when_it_is_asked(
+    shop: Shop, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.configure(GRANTS)
+    asked = serving(monkeypatch, shop, takes=True)
+    assert ran(capsys, "apply") == ("shop: 1 document has other readers now.\n", "")
+    assert asked == ["http://127.0.0.1:5200"] * 2
+    assert shop.readers()["hr/pay.md"] == {"team:people"}
+
+
+def test_a_running_server_that_does_not_take_them_is_told(
+    shop: Shop, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.configure(GRANTS)
+    serving(monkeypatch, shop, takes=False)
+    printed, told = ran(capsys, "apply", code=1)
+    assert printed == "shop: 0 documents have other readers now.\n"
+    assert "Error: 1 document has other readers than the configuration says." in told
+    assert "(process 4711) has not taken it; its log says why." in told
 
 
 def test_a_command_that_holds_the_store_is_named(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
