@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import click
 
 from ragpilot import cli_output as out
 from ragpilot.cli_mcp_clients import CLIENTS, Setup, snippet
-from ragpilot.config import DEFAULT_PORT, Environment
+from ragpilot.config import DEFAULT_PORT, Environment, is_loopback
 
 if TYPE_CHECKING:
     from ragpilot.cli import Start
@@ -30,6 +33,8 @@ def mcp(context: click.Context, *, may_ingest: bool) -> int | None:
     Agents that take a URL need none of this: a running server has the same tools at /mcp. RAGPILOT_TOKEN says who asks.
     """
     if context.invoked_subcommand is not None:
+        if may_ingest:
+            raise click.UsageError("--ingest stands behind the command: `ragpilot mcp config --stdio --ingest …`.")
         return None
     from ragpilot.cli_mcp_stdio import serve_stdio
 
@@ -43,24 +48,59 @@ def mcp(context: click.Context, *, may_ingest: bool) -> int | None:
 @mcp.command()
 @click.option("--client", required=True, type=click.Choice(sorted(CLIENTS)), help="Whose configuration it goes into.")
 @click.option("--stdio", is_flag=True, help="For a server that the client starts, instead of one at a URL.")
+@click.option("--ingest", "may_ingest", is_flag=True, help="With --stdio: let the agent index too (rag_ingest).")
 @click.option(
     "--url", metavar="URL", help="The server's address; default: the running server's, else the configured one."
 )
 @click.pass_obj
-def config(start: Start, client: str, *, stdio: bool, url: str | None) -> int:
+def config(start: Start, client: str, *, stdio: bool, may_ingest: bool, url: str | None) -> int:
     """Print what sets a client up; where it goes is said on stderr."""
+    starting = stdio or CLIENTS[client].http is None
+    if url is not None and starting:
+        why = "with --stdio the client starts it" if stdio else f"{client} takes none, it starts its servers"
+        raise click.UsageError(f"--url names a server that runs: {why}.")
+    if may_ingest and not starting:
+        raise click.UsageError("--ingest is for a server that the client starts: add --stdio.")
+    address, host = ("", "localhost") if url is None else _checked(url)
     environment = start.load()
     setup = Setup(
-        url=(url or asyncio.run(_address(environment))).rstrip("/").removesuffix("/mcp") + "/mcp",
-        command=_command(environment),
-        token=bool(environment.settings.actors),
+        url=(address or asyncio.run(_address(environment))) + "/mcp",
+        command=[*_command(environment), *(["--ingest"] if may_ingest else [])],
+        # A server on another machine has actors, whatever is configured here: without them it would not be there.
+        token=bool(environment.settings.actors) or not is_loopback(host),
+        environ=_variables(environment, os.environ),
     )
     place, text = snippet(client, setup, stdio=stdio)
     out.write(text)
     out.note(f"Goes into {place}; what is there already stays beside it.")
     if setup.token:
-        out.note("The token is taken from RAGPILOT_TOKEN, or asked for; it does not belong into the file.")
+        out.note(CLIENTS[client].token)
     return 0
+
+
+def _checked(url: str) -> tuple[str, str]:
+    """The address in ``url``, without ``/mcp`` at its end, and its host. Raises UsageError."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        host = ""
+    if not host or not url.startswith(("http://", "https://")) or re.search(r"[\s\x00-\x1f\x7f]", url):
+        raise click.UsageError(f"--url {out.one_line(url)!r} is no address of a server, such as http://127.0.0.1:5200.")
+    if re.search("[@?#]", url):
+        raise click.UsageError("--url takes an address alone: no user, no query. A token comes from RAGPILOT_TOKEN.")
+    return url.rstrip("/").removesuffix("/mcp"), host
+
+
+def _variables(environment: Environment, environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables that made configuration and state what they are here; a client may not hand them down."""
+    names = {origin for origin in environment.origins.values() if origin in environ}
+    found = {name: environ[name] for name in sorted(names)}
+    for name in ("RAGPILOT_HOME", *(() if environment.config else ("RAGPILOT_CONFIG",))):
+        if environ.get(name):
+            # As a variable, not as --config: that one would pass over the working folder's own file.
+            found[name] = str(Path(environ[name]).absolute())
+    return found
 
 
 async def _address(environment: Environment) -> str:
@@ -77,8 +117,9 @@ async def _address(environment: Environment) -> str:
 
 def _command(environment: Environment) -> list[str]:
     """What starts `ragpilot mcp` for this folder from anywhere."""
+    # The one beside this interpreter first: another on the path may be of another version.
     beside = Path(sys.executable).with_name("ragpilot")
-    found = shutil.which("ragpilot") or (str(beside) if beside.exists() else None)
+    found = str(beside) if beside.exists() else shutil.which("ragpilot")
     program = [found] if found else [sys.executable, "-P", "-m", "ragpilot"]
     named = ["--config", environment.config] if environment.config else []
     return [*program, *named, "--directory", str(environment.directory), "mcp"]

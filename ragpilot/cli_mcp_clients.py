@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ragpilot.mcp_identity import NAME
 
 VARIABLE: Final = "RAGPILOT_TOKEN"
+PLACEHOLDER: Final = "PUT-YOUR-RAGPILOT-TOKEN-HERE"
+"""For a client that writes values as they are, and takes none from its own environment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,8 @@ class Setup:
     command: Sequence[str]
     """What starts `ragpilot mcp`, for clients that start their servers."""
     token: bool
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """Variables that the command needs to be for the same configuration and state as here; no secrets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,8 @@ class Client:
     http: Callable[[Setup], str] | None
     """None: it takes no server at a URL."""
     stdio: Callable[[Setup], str]
+    token: str = f"The token is taken from {VARIABLE}; it does not belong into the file."
+    """What is to be known of the token, where one is wanted."""
 
 
 def snippet(client: str, setup: Setup, *, stdio: bool) -> tuple[str, str]:
@@ -39,12 +45,19 @@ def snippet(client: str, setup: Setup, *, stdio: bool) -> tuple[str, str]:
     return known.place, write(setup)
 
 
-def _http(field: str, kind: str | None, value: str) -> Callable[[Setup], str]:
-    """``field`` holds the URL, ``kind`` is the type that is named, ``value`` how the variable is written."""
+def _http(address: str, kind: str | None, value: str) -> Callable[[Setup], str]:
+    """``address`` is the key of the URL, ``kind`` the type that is named, ``value`` how the variable is written."""
 
     def write(setup: Setup) -> str:
-        entry = {**({"type": kind} if kind else {}), field: setup.url, **_bearer(setup, value)}
+        entry = {**({"type": kind} if kind else {}), address: setup.url, **_bearer(setup, value)}
         return _json({"mcpServers": {NAME: entry}})
+
+    return write
+
+
+def _stdio(kind: str | None, value: str) -> Callable[[Setup], str]:
+    def write(setup: Setup) -> str:
+        return _json({"mcpServers": {NAME: _started(setup, kind, value)}})
 
     return write
 
@@ -53,13 +66,16 @@ def _bearer(setup: Setup, value: str) -> dict[str, Any]:
     return {"headers": {"Authorization": f"Bearer {value}"}} if setup.token else {}
 
 
-def _stdio(setup: Setup) -> str:
-    return _json({"mcpServers": {NAME: _command(setup)}})
-
-
-def _command(setup: Setup) -> dict[str, Any]:
+def _started(setup: Setup, kind: str | None, value: str) -> dict[str, Any]:
     program, *arguments = setup.command
-    return {"command": program, "args": arguments}
+    # Whole: a client may hand its own environment down, a part of it, or nothing.
+    environ = {**setup.environ, **({VARIABLE: value} if setup.token else {})}
+    return {
+        **({"type": kind} if kind else {}),
+        "command": program,
+        "args": arguments,
+        **({"env": environ} if environ else {}),
+    }
 
 
 def _vscode(entry: Mapping[str, Any], setup: Setup) -> str:
@@ -68,35 +84,66 @@ def _vscode(entry: Mapping[str, Any], setup: Setup) -> str:
 
 
 def _vscode_http(setup: Setup) -> str:
-    return _vscode({"type": "http", "url": setup.url, **_bearer(setup, "${input:ragpilot-token}")}, setup)
+    return _vscode({"type": "http", "url": setup.url, **_bearer(setup, _ASKED)}, setup)
 
 
 def _vscode_stdio(setup: Setup) -> str:
-    environment = {"env": {VARIABLE: "${input:ragpilot-token}"}} if setup.token else {}
-    return _vscode({"type": "stdio", **_command(setup), **environment}, setup)
+    return _vscode(_started(setup, "stdio", _ASKED), setup)
 
 
 def _codex_http(setup: Setup) -> str:
-    token = f'bearer_token_env_var = "{VARIABLE}"\n' if setup.token else ""
-    return f"[mcp_servers.{NAME}]\nurl = {json.dumps(setup.url)}\n{token}"
+    return _toml({"url": setup.url, **({"bearer_token_env_var": VARIABLE} if setup.token else {})})
 
 
 def _codex_stdio(setup: Setup) -> str:
     program, *arguments = setup.command
-    token = f'env_vars = ["{VARIABLE}"]\n' if setup.token else ""
-    return f"[mcp_servers.{NAME}]\ncommand = {json.dumps(program)}\nargs = {json.dumps(arguments)}\n{token}"
+    entry: dict[str, Any] = {"command": program, "args": arguments}
+    if setup.token:
+        entry["env_vars"] = [VARIABLE]
+    return _toml(entry) + (_toml(setup.environ, ".env") if setup.environ else "")
 
 
 def _json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
+def _toml(entry: Mapping[str, Any], below: str = "") -> str:
+    """A table of texts and lists of them: JSON spells both as TOML does."""
+    lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in entry.items()]
+    return "\n".join([f"[mcp_servers.{NAME}{below}]", *lines]) + "\n"
+
+
+_EXPANDED: Final = f"${{{VARIABLE}}}"
+_OF_ENVIRONMENT: Final = f"${{env:{VARIABLE}}}"
+_ASKED: Final = "${input:ragpilot-token}"
+
 CLIENTS: Final[Mapping[str, Client]] = {
-    "claude-code": Client(".mcp.json of the project", _http("url", "http", f"${{{VARIABLE}}}"), _stdio),
-    "claude-desktop": Client("claude_desktop_config.json of Claude Desktop", None, _stdio),
+    "claude-code": Client(".mcp.json of the project", _http("url", "http", _EXPANDED), _stdio("stdio", _EXPANDED)),
+    "claude-desktop": Client(
+        "claude_desktop_config.json of Claude Desktop",
+        None,
+        _stdio(None, PLACEHOLDER),
+        f"Put your token in the place of {PLACEHOLDER}: this client takes none from the environment. Keep the file "
+        "to yourself.",
+    ),
     "codex": Client("~/.codex/config.toml", _codex_http, _codex_stdio),
-    "cursor": Client(".cursor/mcp.json of the project", _http("url", None, f"${{env:{VARIABLE}}}"), _stdio),
-    "gemini": Client(".gemini/settings.json of the project", _http("httpUrl", None, f"${VARIABLE}"), _stdio),
-    "vscode": Client(".vscode/mcp.json of the project", _vscode_http, _vscode_stdio),
-    "windsurf": Client("~/.codeium/windsurf/mcp_config.json", _http("serverUrl", None, f"${{env:{VARIABLE}}}"), _stdio),
+    "cursor": Client(
+        ".cursor/mcp.json of the project", _http("url", None, _OF_ENVIRONMENT), _stdio("stdio", _OF_ENVIRONMENT)
+    ),
+    "gemini": Client(
+        ".gemini/settings.json of the project",
+        _http("httpUrl", None, f"${VARIABLE}"),
+        _stdio(None, f"${VARIABLE}"),
+    ),
+    "vscode": Client(
+        ".vscode/mcp.json of the project",
+        _vscode_http,
+        _vscode_stdio,
+        "The token is asked for when the server is first used; it does not belong into the file.",
+    ),
+    "windsurf": Client(
+        "~/.codeium/windsurf/mcp_config.json",
+        _http("serverUrl", None, _OF_ENVIRONMENT),
+        _stdio(None, _OF_ENVIRONMENT),
+    ),
 }

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from pathlib import Path
 
@@ -11,6 +12,18 @@ from ragpilot.cli_mcp_clients import CLIENTS, Setup, snippet
 
 OPEN = Setup("http://127.0.0.1:5200/mcp", ["/bin/ragpilot", "--directory", "/src/größe", "mcp"], token=False)
 GUARDED = Setup(OPEN.url, OPEN.command, token=True)
+PLACED = Setup(
+    OPEN.url, OPEN.command, token=True, environ={"RAGPILOT_HOME": "/srv/größe 🌳", "RAGPILOT_CONFIG": "/a.toml"}
+)
+REFERENCES = {
+    "claude-code": "${RAGPILOT_TOKEN}",
+    "claude-desktop": "PUT-YOUR-RAGPILOT-TOKEN-HERE",
+    "cursor": "${env:RAGPILOT_TOKEN}",
+    "gemini": "$RAGPILOT_TOKEN",
+    "vscode": "${input:ragpilot-token}",
+    "windsurf": "${env:RAGPILOT_TOKEN}",
+}
+"""How each client is told to take the token from elsewhere; codex names the variable alone."""
 REPOSITORY = Path(__file__).parents[2]
 
 
@@ -22,7 +35,7 @@ def parsed(client: str, setup: Setup, *, stdio: bool = False) -> dict[str, objec
 
 @pytest.mark.parametrize("client", sorted(CLIENTS))
 def test_every_client_gets_a_file_of_its_own_form(client: str) -> None:
-    for setup in (OPEN, GUARDED):
+    for setup in (OPEN, GUARDED, PLACED):
         for stdio in (False, True):
             place, text = snippet(client, setup, stdio=stdio)
             assert place
@@ -62,9 +75,34 @@ def test_clients_with_forms_of_their_own() -> None:
     }
     server = {"url": OPEN.url, "bearer_token_env_var": "RAGPILOT_TOKEN"}
     assert parsed("codex", GUARDED) == {"mcp_servers": {"pilot-rag-ask": server}}
-    started = {"command": "/bin/ragpilot", "args": ["--directory", "/src/größe", "mcp"]}
+    started: dict[str, object] = {"command": "/bin/ragpilot", "args": ["--directory", "/src/größe", "mcp"]}
     assert parsed("codex", OPEN, stdio=True) == {"mcp_servers": {"pilot-rag-ask": started}}
     assert parsed("claude-desktop", OPEN) == {"mcpServers": {"pilot-rag-ask": started}}
+
+
+@pytest.mark.parametrize("client", sorted(REFERENCES))
+def test_a_server_that_the_client_starts_gets_the_token_and_the_place_of_its_state(client: str) -> None:
+    found = parsed(client, PLACED, stdio=True)
+    servers = found["servers" if client == "vscode" else "mcpServers"]
+    assert isinstance(servers, dict)
+    entry = servers["pilot-rag-ask"]
+    assert entry["env"] == {**PLACED.environ, "RAGPILOT_TOKEN": REFERENCES[client]}
+    assert entry.get("type", "stdio") == "stdio"
+    assert "env" not in str(snippet(client, OPEN, stdio=True)[1])
+
+
+def test_codex_hands_the_token_down_by_its_name() -> None:
+    found = parsed("codex", PLACED, stdio=True)
+    assert found == {
+        "mcp_servers": {
+            "pilot-rag-ask": {
+                "command": "/bin/ragpilot",
+                "args": ["--directory", "/src/größe", "mcp"],
+                "env_vars": ["RAGPILOT_TOKEN"],
+                "env": dict(PLACED.environ),
+            }
+        }
+    }
 
 
 def test_what_the_repository_brings_is_what_would_be_printed() -> None:
@@ -109,7 +147,74 @@ def test_a_server_for_the_network_is_reached_by_its_port(
     assert run([*named, "--stdio"]) == 0
     entry = json.loads(capsys.readouterr().out)["servers"]["pilot-rag-ask"]
     assert entry["args"][-5:] == ["--config", str(config), "--directory", str(tmp_path), "mcp"]
-    assert entry["env"] == {"RAGPILOT_TOKEN": "${input:ragpilot-token}"}
+    assert entry["env"] == {
+        "RAGPILOT_HOME": os.environ["RAGPILOT_HOME"],
+        "RAGPILOT_TOKEN": "${input:ragpilot-token}",
+    }
+
+
+def test_what_the_variables_decide_here_is_handed_to_the_server(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own.toml").write_text('schema = "ragpilot/1"\n')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RAGPILOT_CONFIG", "own.toml")
+    monkeypatch.setenv("RAGPILOT_HOME", "home")
+    monkeypatch.setenv("RAGPILOT_RETRIEVAL__TOP_K", "5")
+    monkeypatch.setenv("RAGPILOT_TOKEN", "secret")
+    stdio = ["mcp", "config", "--client", "claude-code", "--stdio"]
+    assert run([*stdio, "--ingest"]) == 0
+    entry = json.loads(capsys.readouterr().out)["mcpServers"]["pilot-rag-ask"]
+    assert entry["args"] == ["--directory", str(tmp_path), "mcp", "--ingest"]
+    assert entry["env"] == {
+        "RAGPILOT_CONFIG": str(tmp_path / "own.toml"),
+        "RAGPILOT_HOME": str(tmp_path / "home"),
+        "RAGPILOT_RETRIEVAL__TOP_K": "5",
+    }
+    # A file that is named on the command line stands there; the variable would be passed over.
+    assert run(["--config", "own.toml", *stdio]) == 0
+    entry = json.loads(capsys.readouterr().out)["mcpServers"]["pilot-rag-ask"]
+    assert entry["args"][:2] == ["--config", str(tmp_path / "own.toml")]
+    assert "RAGPILOT_CONFIG" not in entry["env"]
+
+
+def test_a_server_elsewhere_wants_a_token(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for url, wanted in (
+        ("https://rag.example", True),
+        ("http://10.0.0.5:5200", True),
+        ("http://[::1]:5200/mcp/", False),
+    ):
+        assert run(["-C", str(tmp_path), "mcp", "config", "--client", "cursor", "--url", url]) == 0
+        assert ("${env:RAGPILOT_TOKEN}" in capsys.readouterr().out) == wanted
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--client", "cursor", "--url", "ftp://host"], "'ftp://host' is no address of a server"),
+        (["--client", "cursor", "--url", "host:5200"], "is no address of a server"),
+        (["--client", "cursor", "--url", "http://"], "is no address of a server"),
+        (["--client", "cursor", "--url", "http://host:port"], "is no address of a server"),
+        (["--client", "cursor", "--url", "http://a b"], "is no address of a server"),
+        (["--client", "cursor", "--url", ""], "is no address of a server"),
+        (["--client", "cursor", "--url", "http://user:key@host"], "no user, no query"),
+        (["--client", "cursor", "--url", "http://host/mcp?token=x"], "no user, no query"),
+        (["--client", "cursor", "--stdio", "--url", "http://host"], "with --stdio the client starts it"),
+        (["--client", "claude-desktop", "--url", "http://host"], "claude-desktop takes none"),
+        (["--client", "cursor", "--ingest"], "add --stdio"),
+    ],
+)
+def test_options_that_make_no_sense_are_wrong_use(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], words: str
+) -> None:
+    assert run(["-C", str(tmp_path), "mcp", "config", *options]) == 2
+    printed = capsys.readouterr()
+    assert (printed.out, words in printed.err) == ("", True)
+
+
+def test_an_option_in_the_wrong_place_is_not_passed_over(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["mcp", "--ingest", "config", "--client", "cursor", "--stdio"]) == 2
+    assert "--ingest stands behind the command" in capsys.readouterr().err
 
 
 def test_an_unknown_client_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> None:
