@@ -104,17 +104,21 @@ _TEST_PATH = re.compile(
 _EXAMPLE_PATH = re.compile(
     r"(?:^|/)_?(?:examples?|samples?|demos?|docs_src|benchmarks?|bench|playground)/", re.IGNORECASE
 )
+# What every such path holds: of hundreds of candidates, few are worth the slower look.
+_TEST_HINTS = ("test", "Test", "spec", "Spec", "e2e", "fixtures", "IT.")
+_EXAMPLE_HINTS = ("example", "sample", "demo", "docs_src", "bench", "playground")
 _PROSE = ("docs-markdown", "docs-text")
 
 
 def is_test(path: str) -> bool:
     """Whether a path is a test's, by the conventions of the languages that are indexed."""
-    return bool(_TEST_PATH.search(path))
+    return any(hint in path for hint in _TEST_HINTS) and bool(_TEST_PATH.search(path))
 
 
 def is_example(path: str) -> bool:
     """Whether a path is an example's or a benchmark's."""
-    return bool(_EXAMPLE_PATH.search(path))
+    lowered = path.lower()
+    return any(hint in lowered for hint in _EXAMPLE_HINTS) and bool(_EXAMPLE_PATH.search(path))
 
 
 def _scaled(values: Sequence[float]) -> list[float]:
