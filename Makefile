@@ -34,7 +34,7 @@ check: $(VENV)/.dev  ## format, lint, types, import contracts, tests
 	$(MAKE) test
 
 soak: $(VENV)/.dev  ## fifty kills at random moments of runs; minutes
-	$(BIN)/pytest -m soak tests/soak tests/security
+	$(BIN)/pytest -m soak tests/soak tests/security tests/contract
 
 bench: $(VENV)/.dev  ## figures, printed as tables
 	$(BIN)/python -m benchmarks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,12 +18,17 @@ from ragpilot.adapters.qdrant_layout import (
     INDEXES,
     LAST_INGESTION,
     REVISION,
+    TERMS,
+    TERMS_INDEX,
     Layout,
     from_metadata,
+    is_counted,
     moment,
 )
 from ragpilot.errors import IndexMismatchError, StoreDamagedError, StoreError, StoreUnavailableError
 from ragpilot.types import CollectionInfo, IndexIdentity
+
+logger = logging.getLogger(__name__)
 
 BELIEVED_SECONDS = 30.0
 """How long what was learned of a collection is believed without asking again."""
@@ -38,6 +44,8 @@ class Known:
     """About how many chunks; decides how they are searched."""
     indexed: frozenset[str]
     """Payload fields that have an index."""
+    counted: bool
+    """Whether RagPilot weighs lexical terms (``Layout.counted``)."""
     at: float
 
 
@@ -48,6 +56,7 @@ class QdrantCollections:
         self.connection = connection
         self.layout = layout
         self._known: dict[str, Known] = {}
+        self._told: set[str] = set()
         self._revision = 0
 
     def name(self, corpus: str) -> str:
@@ -80,7 +89,14 @@ class QdrantCollections:
         except MissingError:
             return None
         identity = from_metadata(name, corpus, info.config)
-        known = Known(name, identity, info.points_count or 0, frozenset(info.payload_schema), time.monotonic())
+        counted = is_counted(info.config)
+        if not counted and (info.config.params.shard_number or 1) > 1 and corpus not in self._told:
+            self._told.add(corpus)
+            logger.warning(
+                "%r was given shards after it was made: its words weigh otherwise in each. %s", name, REBUILD
+            )
+        indexed = frozenset(info.payload_schema)
+        known = Known(name, identity, info.points_count or 0, indexed, counted, time.monotonic())
         self._known[corpus] = known
         return known
 
@@ -104,7 +120,8 @@ class QdrantCollections:
         await client.create_collection(self.name(corpus), **self.layout.parameters(corpus, identity))
 
     async def _complete(self, known: Known) -> None:
-        for field, schema in INDEXES.items():
+        indexes = {**INDEXES, TERMS: TERMS_INDEX} if known.counted else INDEXES
+        for field, schema in indexes.items():
             if field not in known.indexed:
                 await self.connection.call(lambda client, f=field, s=schema: _index(client, known.name, f, s))  # type: ignore[misc]
         if not await self._record(known.name):

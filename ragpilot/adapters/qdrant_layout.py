@@ -21,6 +21,8 @@ METADATA = "ragpilot"
 """Key of the collection's metadata; a collection without it is not ours."""
 REVISION = "revision"
 LAST_INGESTION = "last_ingestion"
+TERMS = "terms"
+"""Payload field of collections whose terms are counted by RagPilot (``Layout.counted``): those of the chunk."""
 
 # The tenant index stands before the first chunk, so that graphs are built with links among what shares a reader.
 INDEXES: dict[str, models.PayloadSchemaType | models.KeywordIndexParams | models.IntegerIndexParams] = {
@@ -31,6 +33,7 @@ INDEXES: dict[str, models.PayloadSchemaType | models.KeywordIndexParams | models
     "indexed_at": models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, lookup=False, range=True),
     "mtime_ns": models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, lookup=False, range=True),
 }
+TERMS_INDEX = models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, lookup=True, range=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +53,26 @@ class Layout:
     exact_limit: int = 100_000
     """Points up to which every chunk is compared; beyond, graphs find the nearest."""
 
+    @property
+    def counted(self) -> bool:
+        """Whether RagPilot counts in how many chunks a term stands, and weighs it; else the server does.
+
+        A server weighs terms within each shard. With several, the same chunk would score by where it happens to lie.
+        """
+        return self.shards > 1
+
     def parameters(self, corpus: str, identity: IndexIdentity) -> dict[str, Any]:
         """Arguments of ``create_collection``."""
         dense = models.VectorParams(
             size=identity.embedder.dimensions, distance=models.Distance.COSINE, on_disk=self.on_disk
         )
-        index = models.SparseIndexParams(on_disk=self.on_disk)
+        lexical = models.SparseVectorParams(
+            modifier=models.Modifier.NONE if self.counted else models.Modifier.IDF,
+            index=models.SparseIndexParams(on_disk=self.on_disk),
+        )
         return {
             "vectors_config": dict.fromkeys(DENSE, dense),
-            "sparse_vectors_config": {LEXICAL: models.SparseVectorParams(modifier=models.Modifier.IDF, index=index)},
+            "sparse_vectors_config": {LEXICAL: lexical},
             "shard_number": self.shards,
             "replication_factor": self.replicas,
             "write_consistency_factor": self.write_consistency or self.replicas // 2 + 1,
@@ -82,6 +96,12 @@ def _scalar() -> models.ScalarQuantization:
     return models.ScalarQuantization(
         scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8, quantile=0.99, always_ram=True)
     )
+
+
+def is_counted(config: models.CollectionConfig) -> bool:
+    """Whether a collection was made to be ``Layout.counted``."""
+    lexical = (config.params.sparse_vectors or {}).get(LEXICAL)
+    return lexical is not None and lexical.modifier is not models.Modifier.IDF
 
 
 def to_metadata(corpus: str, identity: IndexIdentity) -> dict[str, Any]:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from qdrant_client import models
 
-from ragpilot.adapters.chunk_rows import Row, from_payload, is_term
+from ragpilot.adapters.chunk_rows import Row, from_payload
 from ragpilot.adapters.index_identity import REBUILD
 from ragpilot.adapters.qdrant_collections import Known, QdrantCollections
 from ragpilot.adapters.qdrant_filters import having_ids, readable_by
-from ragpilot.adapters.qdrant_layout import LEXICAL
+from ragpilot.adapters.qdrant_layout import LEXICAL, TERMS
+from ragpilot.adapters.qdrant_terms import batch, count_of, weighed, weighing
 from ragpilot.adapters.tied import WIDER, added_up, cut, nearer, nearest, wordiest
 from ragpilot.errors import IndexMismatchError
 from ragpilot.types import Actor, FacetField, SparseVector, StoreQuery, VectorName
+
+WITHOUT_TERMS = models.PayloadSelectorExclude(exclude=[TERMS])
 
 Scores = dict[str, float]
 ScoredRow = tuple[Row, float | None, float | None, float]
@@ -58,7 +60,8 @@ async def search(collections: QdrantCollections, actor: Actor, query: StoreQuery
             f"those of the collection {query.corpus!r} have {dimensions} numbers.",
             hint=REBUILD,
         )
-    branches = _branches(actor, query, collections.layout.search_params(known.points))
+    asked = await weighed(collections, known, actor, query.lexical)
+    branches = _branches(actor, query, asked, known, collections.layout.search_params(known.points))
     found = await _best(collections, known, actor, branches)
     header, body, wordy = (found.get(name, {}) for name in ("header", "body", LEXICAL))
     near = nearer((header, body), query.dense_limit)
@@ -67,7 +70,7 @@ async def search(collections: QdrantCollections, actor: Actor, query: StoreQuery
         return []
     records, lexical, _ = await asyncio.gather(
         _records(collections, known, actor, ids),
-        _lexical_scores(collections, known, actor, query.lexical, ids),
+        _lexical_scores(collections, known, actor, asked, ids),
         _complete(collections, known, actor, branches, found, ids),
     )
     kept = near | cut(((lexical.get(chunk_id, 0.0), chunk_id) for chunk_id in wordy), query.lexical_limit).keys()
@@ -80,18 +83,15 @@ async def search(collections: QdrantCollections, actor: Actor, query: StoreQuery
     return sorted(scored, key=lambda entry: str(entry[0][0]))
 
 
-def _branches(actor: Actor, query: StoreQuery, nearest: models.SearchParams) -> dict[str, _Branch]:
+def _branches(
+    actor: Actor, query: StoreQuery, asked: SparseVector, known: Known, nearest: models.SearchParams
+) -> dict[str, _Branch]:
     vector = query.vector.tolist()
     branches = {name: _Branch(name, vector, nearest, query.dense_limit) for name in ("header", "body")}
-    if query.lexical.indices:
-        terms = models.SparseVector(indices=list(query.lexical.indices), values=list(query.lexical.values))
-        branches[LEXICAL] = _Branch(LEXICAL, terms, _lexical_params(actor), query.lexical_limit)
+    if asked.indices:
+        terms = models.SparseVector(indices=list(asked.indices), values=list(asked.values))
+        branches[LEXICAL] = _Branch(LEXICAL, terms, weighing(known, actor), query.lexical_limit)
     return branches
-
-
-def _lexical_params(actor: Actor) -> models.SearchParams:
-    """How rare a term is, is counted over what the actor may read: other documents must not move a score."""
-    return models.SearchParams(idf=models.IdfCorpusParams(corpus=readable_by(actor)))
 
 
 async def _best(
@@ -104,7 +104,7 @@ async def _best(
     while sizes:
         requests = [branches[name].request(readable, size) for name, size in sizes.items()]
         wider: dict[str, int] = {}
-        for (name, size), points in zip(sizes.items(), await _batch(collections, known, requests), strict=True):
+        for (name, size), points in zip(sizes.items(), await batch(collections, known, requests), strict=True):
             scored, settle = [(p.score, str(p.id)) for p in points], wordiest if name == LEXICAL else nearest
             best = settle(scored, branches[name].limit, size)
             if best is None:
@@ -131,7 +131,7 @@ async def _complete(
         for name, rest in missing.items()
         if rest
     }
-    for name, points in zip(requests, await _batch(collections, known, list(requests.values())), strict=True):
+    for name, points in zip(requests, await batch(collections, known, list(requests.values())), strict=True):
         found[name].update(_scores(points))
 
 
@@ -139,7 +139,7 @@ async def _lexical_scores(
     collections: QdrantCollections, known: Known, actor: Actor, terms: SparseVector, ids: Sequence[str]
 ) -> Scores:
     """The lexical scores of chunks, those left out that hold no term."""
-    where, params = readable_by(actor, having_ids(ids)), _lexical_params(actor)
+    where, params = readable_by(actor, having_ids(ids)), weighing(known, actor)
     requests = [
         models.QueryRequest(
             query=models.SparseVector(indices=[term], values=[weight]),
@@ -152,16 +152,7 @@ async def _lexical_scores(
         )
         for term, weight in zip(terms.indices, terms.values, strict=True)
     ]
-    return added_up(map(_scores, await _batch(collections, known, requests)))
-
-
-async def _batch(
-    collections: QdrantCollections, known: Known, requests: list[models.QueryRequest]
-) -> list[list[models.ScoredPoint]]:
-    if not requests:
-        return []
-    answers = await collections.connection.call(lambda client: client.query_batch_points(known.name, requests))
-    return [answer.points for answer in answers]
+    return added_up(map(_scores, await batch(collections, known, requests)))
 
 
 def _scores(points: Iterable[models.ScoredPoint]) -> Scores:
@@ -173,7 +164,7 @@ async def _records(
 ) -> list[models.Record]:
     where = readable_by(actor, having_ids(ids))
     records, _ = await collections.connection.call(
-        lambda client: client.scroll(known.name, where, limit=len(ids), with_payload=True, with_vectors=False)
+        lambda client: client.scroll(known.name, where, limit=len(ids), with_payload=WITHOUT_TERMS, with_vectors=False)
     )
     return records
 
@@ -191,9 +182,7 @@ async def count(collections: QdrantCollections, actor: Actor, corpus: str, havin
     if known is None:
         return 0
     narrower = [models.HasVectorCondition(has_vector=having)] if having else []
-    where = readable_by(actor, *narrower)
-    answer = await collections.connection.call(lambda client: client.count(known.name, where, exact=True))
-    return answer.count
+    return await count_of(collections, known, readable_by(actor, *narrower))
 
 
 async def facets(collections: QdrantCollections, actor: Actor, corpus: str, field: FacetField) -> dict[str, int]:
@@ -208,49 +197,6 @@ async def facets(collections: QdrantCollections, actor: Actor, corpus: str, fiel
         lambda client: client.facet(known.name, field, facet_filter=where, limit=limit, exact=True)
     )
     return {str(hit.value): hit.count for hit in answer.hits}
-
-
-async def term_statistics(
-    collections: QdrantCollections, actor: Actor, corpus: str, terms: Sequence[int]
-) -> tuple[int, dict[int, int]]:
-    """How many chunks are readable, and in how many of them each term stands.
-
-    The server counts document frequencies to weigh terms, and has no request that returns them; but they follow from
-    a weight. The best chunk for one term alone scores ``stored weight x idf``, and
-    ``idf = ln((total + 1) / (frequency + 0.5))``, precise enough to round to the exact frequency. A collection of
-    several shards weighs by each shard's own counts: there the frequency is one shard's, scaled to all.
-    """
-    frequencies = dict.fromkeys(terms, 0)
-    known = await collections.find(corpus)
-    if known is None:
-        return 0, frequencies
-    asked = [term for term in frequencies if is_term(term)]
-    readable, params = readable_by(actor), _lexical_params(actor)
-    requests = [
-        models.QueryRequest(
-            query=models.SparseVector(indices=[term], values=[1.0]),
-            using=LEXICAL,
-            filter=readable,
-            limit=1,
-            params=params,
-            with_payload=False,
-            with_vector=[LEXICAL],
-        )
-        for term in asked
-    ]
-    total, answers = await asyncio.gather(count(collections, actor, corpus, None), _batch(collections, known, requests))
-    for term, points in zip(asked, answers, strict=True):
-        if points:
-            idf = points[0].score / _weight_of(term, points[0])
-            frequencies[term] = min(total, max(1, round((total + 1) / math.exp(idf) - 0.5)))
-    return total, frequencies
-
-
-def _weight_of(term: int, point: models.ScoredPoint) -> float:
-    vector = point.vector.get(LEXICAL) if isinstance(point.vector, dict) else None
-    if not isinstance(vector, models.SparseVector):
-        raise TypeError(f"A match for a lexical term came without its vector: {point!r}")
-    return vector.values[vector.indices.index(term)]
 
 
 async def last_indexed(collections: QdrantCollections, actor: Actor, corpus: str) -> int | None:

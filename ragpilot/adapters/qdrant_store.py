@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from qdrant_client import AsyncQdrantClient
 
-from ragpilot.adapters import qdrant_reads, qdrant_writes
+from ragpilot.adapters import qdrant_reads, qdrant_terms, qdrant_writes
 from ragpilot.adapters.chunk_rows import check_chunks, check_question, is_point_id, stack_vectors, to_chunk, to_row
 from ragpilot.adapters.document_tally import Tally
 from ragpilot.adapters.qdrant_collections import QdrantCollections
@@ -100,9 +100,9 @@ class QdrantStore:
         return await self._read(corpus, qdrant_reads.facets(self._collections, actor, corpus, field), {})
 
     async def term_statistics(self, actor: Actor, corpus: str, terms: Sequence[int]) -> TermStatistics:
-        """See the port. In a collection of several shards a frequency is one shard's, scaled to all."""
+        """See the port."""
         nothing = (0, dict.fromkeys(terms, 0))
-        asked = qdrant_reads.term_statistics(self._collections, actor, corpus, terms)
+        asked = qdrant_terms.term_statistics(self._collections, actor, corpus, terms)
         total, frequencies = await self._read(corpus, asked, nothing)
         return TermStatistics(total=total, frequencies=frequencies)
 

@@ -13,7 +13,7 @@ from qdrant_client import models
 from ragpilot.adapters.chunk_rows import DOCUMENT_FIELDS, DocumentRow, Row, from_payload, to_payload
 from ragpilot.adapters.qdrant_collections import Known, QdrantCollections
 from ragpilot.adapters.qdrant_filters import chunks, having_ids, lacking, of_documents
-from ragpilot.adapters.qdrant_layout import DENSE, LEXICAL
+from ragpilot.adapters.qdrant_layout import DENSE, LEXICAL, TERMS
 from ragpilot.errors import StoreError, StoreUnavailableError
 from ragpilot.types import IndexedChunk, VectorName
 
@@ -52,7 +52,7 @@ async def upsert(
         models.PointStruct(
             id=row[0],
             vector={**dense.get(row[0], {}), LEXICAL: _sparse(entry)},
-            payload=to_payload(row, len(rows)),
+            payload={**to_payload(row, len(rows)), **({TERMS: list(entry.lexical.indices)} if known.counted else {})},
         )
         for row, entry in zip(rows, entries, strict=True)
     ]
@@ -86,7 +86,7 @@ def _batches(points: Sequence[models.PointStruct]) -> Iterator[list[models.Point
 
 
 def _bytes_of(point: models.PointStruct) -> int:
-    payload = sum(len(value) for value in (point.payload or {}).values() if isinstance(value, str))
+    payload = sum(len(value) for value in (point.payload or {}).values() if isinstance(value, str | list))
     vectors = point.vector if isinstance(point.vector, dict) else {}
     numbers = 0
     for vector in vectors.values():

@@ -75,15 +75,22 @@ async def put(store: ChunkStore, document: int) -> None:
         await store.set_vectors(SCOPE, name, some)
 
 
+def served_by(layout: Layout) -> QdrantStore:
+    """On a real server where one is named, else in the client library's own local mode."""
+    url = os.environ.get("RAGPILOT_TEST_QDRANT_URL")
+    if not url:
+        return QdrantStore("http://local-mode", layout=layout, client=AsyncQdrantClient(":memory:"))
+    port = os.environ.get("RAGPILOT_TEST_QDRANT_GRPC_PORT")
+    key = os.environ.get("RAGPILOT_TEST_QDRANT_API_KEY")
+    return QdrantStore(url, api_key=key, layout=layout, grpc_port=int(port) if port else None)
+
+
 @pytest_asyncio.fixture
 async def stores(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[tuple[ChunkStore, ChunkStore]]:
-    url = os.environ.get("RAGPILOT_TEST_QDRANT_URL")
-    layout = Layout(prefix=f"test_{uuid.uuid4().hex[:8]}_")
-    served = QdrantStore(
-        url or "http://local-mode", layout=layout, client=None if url else AsyncQdrantClient(":memory:")
-    )
-    async with aclosing(EdgeStore(tmp_path / "store")) as embedded, aclosing(served):
-        await asyncio.gather(fill(embedded, request.param), fill(served, request.param))
+    chunks, shards = request.param
+    layout = Layout(prefix=f"test_{uuid.uuid4().hex[:8]}_", shards=shards)
+    async with aclosing(EdgeStore(tmp_path / "store")) as embedded, aclosing(served_by(layout)) as served:
+        await asyncio.gather(fill(embedded, chunks), fill(served, chunks))
         yield embedded, served
         await served.drop(SCOPE)
 
@@ -103,15 +110,14 @@ async def agree(stores: tuple[ChunkStore, ChunkStore], actor: Actor, question: i
             assert ours == pytest.approx(theirs, abs=1e-5)
 
 
-@pytest.mark.parametrize("stores", [400], indirect=True)
+@pytest.mark.parametrize("stores", [(400, 1), (400, 3)], indirect=True)
 async def test_each_actor_finds_the_same_chunks_with_the_same_scores(stores: tuple[ChunkStore, ChunkStore]) -> None:
     for question in range(20):
         await agree(stores, ACTORS[question % len(ACTORS)], question)
 
 
 @pytest.mark.soak
-@pytest.mark.skipif("RAGPILOT_TEST_SOAK" not in os.environ, reason="takes minutes; RAGPILOT_TEST_SOAK=1 runs it")
-@pytest.mark.parametrize("stores", [2_000], indirect=True)
+@pytest.mark.parametrize("stores", [(2_000, 1), (2_000, 3)], indirect=True)
 async def test_every_actor_finds_the_same_for_two_hundred_questions(stores: tuple[ChunkStore, ChunkStore]) -> None:
     for question in range(200):
         for actor in ACTORS:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any
@@ -59,7 +60,6 @@ async def test_a_collection_is_made_as_configured_and_indexed_before_its_first_c
         [made] = server.sent_to("/collections/team_default")[1:2]
         assert (made["shard_number"], made["replication_factor"], made["write_consistency_factor"]) == (3, 2, 2)
         assert made["vectors"]["body"] == {"size": 4, "distance": "Cosine", "on_disk": True}
-        assert made["sparse_vectors"]["lexical"]["modifier"] == "idf"
         assert made["hnsw_config"]["payload_m"] == 16
         assert made["quantization_config"]["scalar"]["type"] == "int8"
         assert made["metadata"]["ragpilot"]["embedder"]["name"] == "fake"
@@ -70,10 +70,57 @@ async def test_a_collection_is_made_as_configured_and_indexed_before_its_first_c
         ]
         fields = [request.body["field_name"] for request in server.requests if "/index" in request.path]
         assert fields[0] == "readers"
-        assert ["index" in path for path in writes].index(False) == len(fields) == 6
+        assert ["index" in path for path in writes].index(False) == len(fields) == 7
         tenant = next(request.body for request in server.requests if "/index" in request.path)
         assert tenant["field_schema"]["is_tenant"] is True
         assert {request.headers["api-key"] for request in server.requests} == {"k3y"}
+
+
+@pytest.mark.asyncio
+async def test_words_are_weighed_by_the_server_in_one_shard_and_by_ragpilot_in_several() -> None:
+    for shards, modifier in ((1, "idf"), (3, "none")):
+        layout = Layout(shards=shards)
+        async with QdrantServer() as server, aclosing(store_of(server, layout=layout)) as store:
+            await filled(store)
+            made = server.sent_to(COLLECTION)[1]
+            assert made["sparse_vectors"]["lexical"]["modifier"] == modifier
+            fields = [request.body["field_name"] for request in server.requests if "/index" in request.path]
+            assert ("terms" in fields) == (shards > 1)
+            term = indexed(chunk(text="def run_0(): pass")).lexical.indices[0]
+            query = StoreQuery("default", unit(1, 0, 0, 0), sparse({term: 2.0}))
+            server.requests.clear()
+            found = await store.search(ANN, query)
+            searches = next(request.body["searches"] for request in server.requests if "query/batch" in request.path)
+            lexical = next(search for search in searches if search["using"] == "lexical")
+            statistics = await store.term_statistics(ANN, "default", [term])
+            weight = math.log((statistics.total + 1) / (statistics.frequencies[term] + 0.5))
+            sent = 2.0 if shards == 1 else pytest.approx(2.0 * weight)
+            assert lexical["query"]["nearest"]["values"] == [sent]
+            assert ("idf" in (lexical["params"] or {})) == (shards == 1)
+            assert max(item.lexical_score for item in found) > 0
+            scroll = next(request.body for request in server.requests if request.path.endswith("scroll"))
+            assert scroll["with_payload"] == {"exclude": ["terms"]}
+
+
+@pytest.mark.asyncio
+async def test_shards_that_came_later_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def resharded(request: Request, reply: Reply) -> bool:
+        if (request.method, request.path) != ("GET", COLLECTION):
+            return False
+        info = (await server.local.get_collection("ragpilot_default")).model_dump(mode="json")
+        info["config"]["params"]["shard_number"] = 4
+        await reply.json(200, {"result": info, "status": "ok", "time": 0.0})
+        return True
+
+    async with QdrantServer() as server, aclosing(store_of(server)) as store:
+        await filled(store)
+        server.fault = resharded
+        for _ in range(3):
+            await store.describe("default")
+    assert [record.getMessage() for record in caplog.records] == [
+        "'ragpilot_default' was given shards after it was made: its words weigh otherwise in each. "
+        "`ragpilot index --rebuild` builds it anew."
+    ]
 
 
 @pytest.mark.asyncio
