@@ -13,6 +13,7 @@ from ragpilot.ingest.chunkers.config import chunk_config
 from ragpilot.ingest.chunkers.data_schema import chunk_data_schema
 from ragpilot.ingest.chunkers.docs_text import chunk_docs_text
 from ragpilot.ingest.chunkers.fallback import chunk_indented, chunk_without_grammar
+from ragpilot.ingest.chunkers.front_page import name_opening
 from ragpilot.ingest.chunkers.lines import Lines
 from ragpilot.ingest.chunkers.markdown import chunk_markdown
 from ragpilot.ingest.chunkers.markup import HTML, chunk_markup
@@ -24,7 +25,7 @@ from ragpilot.ingest.chunkers.style import chunk_style
 
 __all__ = ["CHUNKER_VERSION", "Span", "chunk_text", "chunk_text_with_notes", "self_test"]
 
-CHUNKER_VERSION = "1"
+CHUNKER_VERSION = "2"
 """Part of an index's identity: it changes when the same text gives other spans or headers."""
 
 
@@ -77,7 +78,7 @@ def _chunk(path: str, text: str, lines: Lines, source_type: str, max_chars: int)
         if path.endswith(_INDENTED_TEMPLATES):
             return chunk_indented(path, lines, max_chars)
         return chunk_markup(path, text, lines, max_chars)
-    return _CHUNKERS.get(source_type, chunk_lines)(path, lines, max_chars)
+    return name_opening(path, _CHUNKERS.get(source_type, chunk_lines)(path, lines, max_chars))
 
 
 def self_test() -> dict[str, str]:
