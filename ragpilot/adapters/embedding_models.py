@@ -1,10 +1,15 @@
-"""What the makers of embedding models say about them: prefixes that belong before texts, and how much is read."""
+"""What is known of embedding models: prefixes that belong before texts, how much is read, and what a cosine means."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
+from ragpilot.types import GateCalibration
+
+FLOOR = 0.35
+MINILM_GATE = GateCalibration(threshold=0.52, per_decade=0.06, reference_chunks=2000)
+"""Measured with all-MiniLM-L6-v2, whose vectors are the same in every service."""
 _PASSAGES = "Represent this sentence for searching relevant passages: "
 _INSTRUCT = "Instruct: Given a question about a codebase, retrieve the passages that answer it\nQuery:"
 
@@ -17,13 +22,18 @@ class EmbeddingModel:
     document_prefix: str = ""
     window: int = 512
     """Tokens of a text that are read, where the service does not say another number."""
+    floor: float = FLOOR
+    """The lowest cosine that means anything. Above 0.35 where unrelated texts are known to lie higher."""
+    gate: GateCalibration | None = None
+    """What a question's evidence must reach; None: only `ragpilot calibrate` can tell."""
 
 
 UNKNOWN = EmbeddingModel()
 
 MODELS: dict[str, EmbeddingModel] = {
     "nomic-embed-text-v2": EmbeddingModel("search_query: ", "search_document: ", 512),
-    "nomic-embed-text": EmbeddingModel("search_query: ", "search_document: ", 2048),
+    # Unrelated texts score 0.4 to 0.6.
+    "nomic-embed-text": EmbeddingModel("search_query: ", "search_document: ", 2048, floor=0.45),
     "nomic-embed-code": EmbeddingModel("Represent this query for searching relevant code: ", "", 2048),
     "mxbai-embed": EmbeddingModel(_PASSAGES, "", 512),
     "snowflake-arctic-embed2": EmbeddingModel("query: ", "", 2048),
@@ -34,13 +44,16 @@ MODELS: dict[str, EmbeddingModel] = {
     "qwen3-embedding": EmbeddingModel(_INSTRUCT, "", 2048),
     "multilingual-e5-large-instruct": EmbeddingModel(_INSTRUCT, "", 512),
     "e5-mistral": EmbeddingModel(_INSTRUCT, "", 2048),
-    "e5": EmbeddingModel("query: ", "passage: ", 512),
+    # Its makers: cosines lie between 0.7 and 1, whatever the texts.
+    "e5": EmbeddingModel("query: ", "passage: ", 512, floor=0.7),
     "bge-m3": EmbeddingModel("", "", 2048),
     "bge-large-en": EmbeddingModel(_PASSAGES, "", 512),
     "bge-base-en": EmbeddingModel(_PASSAGES, "", 512),
     "bge-small-en": EmbeddingModel(_PASSAGES, "", 512),
     "bge-large": EmbeddingModel(_PASSAGES, "", 512),
-    "all-minilm": EmbeddingModel("", "", 256),
+    "all-minilm": EmbeddingModel("", "", 256, gate=MINILM_GATE),
+    "all-minilm-33m": EmbeddingModel("", "", 256),
+    "all-minilm-l12": EmbeddingModel("", "", 128),
     "paraphrase-multilingual": EmbeddingModel("", "", 128),
     "jina-embeddings-v2": EmbeddingModel("", "", 2048),
     "granite-embedding": EmbeddingModel("", "", 512),

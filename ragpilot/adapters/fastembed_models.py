@@ -44,7 +44,7 @@ class FastembedEmbedder:
         folder: Path | None = None,
         cache: Path | None = None,
         download: bool = False,
-        floor: float = 0.35,
+        floor: float | None = None,
         gate: GateCalibration | None = None,
     ) -> None:
         """Loads nothing yet.
@@ -54,11 +54,12 @@ class FastembedEmbedder:
             folder: Holds the model's ONNX file and its tokenizer's four JSON files.
             cache: Without a folder: where fastembed keeps what it downloaded.
             download: Whether a model that is not there may be downloaded into the cache.
-            floor: The lowest cosine that means anything for this model.
-            gate: Its calibrated gate, if it has one.
+            floor: The lowest cosine that means anything for this model; None: what is known of it.
+            gate: Its calibrated gate; None: the one known for it, if any.
         """
-        self.default_floor = floor
-        self.gate = gate
+        known = embedding_model(model)
+        self.default_floor = known.floor if floor is None else floor
+        self.gate = gate or known.gate
         self.counter: TokenCounter = WordPieceCounter(folder / TOKENIZER) if folder else ByteCounter()
         self._model = model
         self._folder = folder

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from ragpilot.adapters.embedding_models import FLOOR, MINILM_GATE
 from ragpilot.adapters.minilm_model import REVISION, MiniLmFiles, MiniLmModel
 from ragpilot.adapters.token_prefix import encodable
 from ragpilot.adapters.wordpiece import WordPieceCounter
@@ -36,8 +37,8 @@ class MiniLmEmbedder:
     identity = EmbedderIdentity(
         name="all-MiniLM-L6-v2-int8", dimensions=DIMENSIONS, revision=REVISION, truncation=TRUNCATION
     )
-    default_floor = 0.35
-    gate: GateCalibration | None = GateCalibration(threshold=0.52, per_decade=0.06, reference_chunks=2000)
+    default_floor = FLOOR
+    gate: GateCalibration | None = MINILM_GATE
 
     def __init__(self, *, workers: int | None = None, files: MiniLmFiles | None = None) -> None:
         """Loads nothing: model and tokenizer are loaded, and their checksums verified, at the first use.

@@ -10,7 +10,6 @@ import httpx
 
 from ragpilot.adapters import ollama_service
 from ragpilot.adapters.embed_batches import Refused
-from ragpilot.adapters.embedding_models import embedding_model
 from ragpilot.adapters.http import Service
 from ragpilot.adapters.ollama_host import ollama_url
 from ragpilot.adapters.ollama_service import OllamaModel
@@ -39,7 +38,7 @@ class OllamaEmbedder(ServiceEmbedder):
         keep_alive: str = "30m",
         seconds: float = 300.0,
         api_key: str | None = None,
-        floor: float = 0.35,
+        floor: float | None = None,
         gate: GateCalibration | None = None,
         remembered: EmbedderIdentity | None = None,
         pause: float = 0.5,
@@ -52,8 +51,8 @@ class OllamaEmbedder(ServiceEmbedder):
             keep_alive: How long the model stays loaded: ``30m``, seconds, or ``-1`` for ever.
             seconds: The longest wait for one batch, loading the model included.
             api_key: Sent as a bearer token, for servers behind a gateway.
-            floor: The lowest cosine that means anything for this model.
-            gate: Its calibrated gate, if it has one.
+            floor: The lowest cosine that means anything for this model; None: what is known of it.
+            gate: Its calibrated gate; None: the one known for it, if any.
             remembered: What it was when it was last reached; the first contact proves it or refuses.
             pause: Seconds before a failed connection is tried again.
 
@@ -70,7 +69,6 @@ class OllamaEmbedder(ServiceEmbedder):
             remembered=remembered,
             pause=pause,
         )
-        self._known = embedding_model(model)
         self._keep_alive = ollama_service.keep_alive_value(keep_alive)
         self._seen = -DIGEST_SECONDS
 

@@ -9,7 +9,6 @@ import httpx
 
 from ragpilot.adapters import openai_service
 from ragpilot.adapters.embed_batches import Refused
-from ragpilot.adapters.embedding_models import embedding_model
 from ragpilot.adapters.http import Reply, Service
 from ragpilot.adapters.service_embedder import ServiceEmbedder
 from ragpilot.errors import EmbedderError
@@ -30,7 +29,7 @@ class OpenAiEmbedder(ServiceEmbedder):
         *,
         seconds: float = 300.0,
         api_key: str | None = None,
-        floor: float = 0.35,
+        floor: float | None = None,
         gate: GateCalibration | None = None,
         remembered: EmbedderIdentity | None = None,
         pause: float = 0.5,
@@ -42,8 +41,8 @@ class OpenAiEmbedder(ServiceEmbedder):
             model: As the server lists it; None: the only one it has.
             seconds: The longest wait for one batch, loading the model included.
             api_key: Sent as a bearer token.
-            floor: The lowest cosine that means anything for this model.
-            gate: Its calibrated gate, if it has one.
+            floor: The lowest cosine that means anything for this model; None: what is known of it.
+            gate: Its calibrated gate; None: the one known for it, if any.
             remembered: What it was when it was last reached; the first contact proves it or refuses.
             pause: Seconds before a failed connection is tried again.
 
@@ -73,7 +72,7 @@ class OpenAiEmbedder(ServiceEmbedder):
             if self._proven:
                 return
             self._model, listed = await openai_service.resolve_model(self._service, self._open(), self._model)
-            known = embedding_model(self._model)
+            known = self._known
             served = await openai_service.context_length(self._service, self._open(), listed)
             window = min(known.window, served or known.window)
             found = EmbedderIdentity(

@@ -8,6 +8,7 @@ from typing import Any
 
 from ragpilot.adapters.byte_counter import ByteCounter
 from ragpilot.adapters.embed_batches import BatchEmbedder, Refused, sendable
+from ragpilot.adapters.embedding_models import EmbeddingModel, embedding_model
 from ragpilot.adapters.http import Reply, Service, fetch
 from ragpilot.adapters.service_client import ServiceClient
 from ragpilot.errors import EmbedderUnavailableError
@@ -26,21 +27,35 @@ class ServiceEmbedder(ServiceClient):
         *,
         seconds: float,
         api_key: str | None,
-        floor: float,
+        floor: float | None,
         gate: GateCalibration | None,
         remembered: EmbedderIdentity | None,
         pause: float,
     ) -> None:
         """Connects to nothing yet; the arguments are explained where users give them."""
         super().__init__(service, api_key)
-        self.default_floor = floor
-        self.gate = gate
+        self._floor = floor
+        self._gate = gate
         self.counter = ByteCounter()
         self._model = model
         self._seconds = seconds
         self._pause = pause
         self._identity = remembered
         self._preparing = asyncio.Lock()
+
+    @property
+    def default_floor(self) -> float:
+        """The configured floor, else the one known for the model."""
+        return self._known.floor if self._floor is None else self._floor
+
+    @property
+    def gate(self) -> GateCalibration | None:
+        """The configured gate, else the one known for the model, if any."""
+        return self._gate or self._known.gate
+
+    @property
+    def _known(self) -> EmbeddingModel:
+        return embedding_model(self._model or "")
 
     @property
     def identity(self) -> EmbedderIdentity:

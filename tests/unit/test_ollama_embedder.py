@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from ragpilot.adapters.embedding_models import embedding_model
+from ragpilot.adapters.minilm import MiniLmEmbedder
 from ragpilot.adapters.ollama_embedder import OllamaEmbedder
+from ragpilot.adapters.openai_embedder import OpenAiEmbedder
 from ragpilot.errors import EmbedderError, EmbedderUnavailableError, RagPilotError, TextsNotEmbeddedError
-from ragpilot.types import EmbedderIdentity
+from ragpilot.types import EmbedderIdentity, GateCalibration
 from tests.protocol.http_server import Reply, Request
 from tests.protocol.ollama_server import Model, OllamaServer, vector_of
 
@@ -227,6 +229,27 @@ async def test_calls_at_once_prepare_once() -> None:
 def test_prefixes_by_any_name_of_a_model(name: str, question: str, document: str) -> None:
     known = embedding_model(name)
     assert (known.question_prefix, known.document_prefix) == (question, document)
+
+
+@pytest.mark.parametrize(
+    ("name", "floor", "gate"),
+    [
+        ("all-minilm", 0.35, MiniLmEmbedder.gate),
+        ("all-minilm:22m", 0.35, MiniLmEmbedder.gate),
+        ("sentence-transformers/all-MiniLM-L6-v2", 0.35, MiniLmEmbedder.gate),
+        ("all-minilm:33m", 0.35, None),
+        ("all-MiniLM-L12-v2", 0.35, None),
+        ("nomic-embed-text", 0.45, None),
+        ("intfloat/multilingual-e5-base", 0.7, None),
+        ("my-own-model", 0.35, None),
+    ],
+)
+def test_bounds_by_any_name_of_a_model(name: str, floor: float, gate: GateCalibration | None) -> None:
+    embedder = OllamaEmbedder(None, name)
+    assert (embedder.default_floor, embedder.gate) == (floor, gate)
+    own = GateCalibration(0.6, 0.1)
+    configured = OpenAiEmbedder("http://h", name, floor=0.5, gate=own)
+    assert (configured.default_floor, configured.gate) == (0.5, own)
 
 
 def test_qwen_questions_carry_an_instruction() -> None:
