@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 SECONDS: Final = 600.0
 """The longest that one embedder is measured; a model on a slow machine is given up."""
+
+_WITHOUT: Final = {"minilm": ("model", "url"), "fastembed": ("url",)}
+"""Parts that a kind does not take: the embedded one is what it is, and a model of a file has no address."""
 
 _COLUMNS: Final = (
     ("embedder", "name", "{}"),
@@ -47,7 +51,7 @@ class Row:
 
 
 @click.command("embed-bench", short_help="Compare embedders: separation, recall, speed.")
-@click.option("--data", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+@click.option("--data", metavar="FILE", type=click.Path(path_type=Path),
               help='JSON Lines of {"group", "text"}; default: 80 texts about software.')  # fmt: skip
 @click.option("--with", "others", metavar="KIND[:MODEL][@URL]", multiple=True,
               help="One more embedder: its kind, model and url as in config.toml; can be repeated.")  # fmt: skip
@@ -56,10 +60,19 @@ class Row:
 def embed_bench(start: Start, data: Path | None, others: tuple[str, ...], *, as_json: bool) -> int:
     """Compare embedders: the embedded one, the configured one, a local server's, and those named by --with.
 
-    Every text is asked as a question for the others. within and between are the mean cosines of texts of one group
-    and of different ones; top-1 and top-3, how often a text of its group is nearest, or among the nearest three.
-    """
-    return asyncio.run(run_embed_bench(start.load(), data, others, as_json=as_json))
+    Every text is asked as a question for the others.
+
+    \b
+    within, between  mean cosine of two texts of one group, and of two groups
+    separation       the difference of both: higher is better
+    auroc            the chance that two related texts are nearer to each
+                     other than two unrelated ones: 1 is best, 0.5 is chance
+    top-1, top-3     how often a text of its group is nearest to a text, or
+                     among the nearest three: higher is better
+
+    Cosines of different embedders are not comparable; auroc, top-1 and top-3 are.
+    """  # noqa: D301 - the escape is what keeps the lines above as they are
+    return asyncio.run(run_embed_bench(start.load(), start.place(data), others, as_json=as_json))
 
 
 async def run_embed_bench(
@@ -78,6 +91,7 @@ async def run_embed_bench(
         out.as_json({"texts": len(texts), "embedders": [_wire(row) for row in rows]})
     else:
         out.line(table(rows))
+        out.note("What the columns mean: `ragpilot embed-bench --help`.")
     return 0 if any(row.figures for row in rows) else 1
 
 
@@ -95,11 +109,15 @@ def parse(text: str) -> EmbedderSettings:
     try:
         if match is None:
             raise ValueError
-        return EmbedderSettings.model_validate(match.groupdict())
+        chosen = EmbedderSettings.model_validate(match.groupdict())
     except ValueError:
         kinds = ", ".join(get_args(EmbedderSettings.model_fields["kind"].annotation))
         hint = f"KIND is one of {kinds}; :MODEL and @URL may follow."
         raise InvalidRequestError(f"--with {text!r} names no embedder.", field="with", hint=hint) from None
+    for name in _WITHOUT.get(chosen.kind, ()):
+        if getattr(chosen, name) is not None:
+            raise InvalidRequestError(f"--with {text!r}: {chosen.kind} takes no {name}.", field="with")
+    return chosen
 
 
 def label_of(chosen: EmbedderSettings) -> str:
@@ -112,9 +130,12 @@ def label_of(chosen: EmbedderSettings) -> str:
 
 def table(rows: Sequence[Row]) -> str:
     """The figures, a line an embedder; below them those that could not be measured, and why."""
-    measured = [row.figures for row in rows if row.figures]
+    measured = [(row.label, row.figures) for row in rows if row.figures]
+    shared = {name for name, times in Counter(figures.name for _, figures in measured).items() if times > 1}
     cells = [[title for title, _, _ in _COLUMNS]]
-    cells += [[form.format(getattr(figures, name)) for _, name, form in _COLUMNS] for figures in measured]
+    for label, figures in measured:
+        named = label if figures.name in shared else figures.name
+        cells.append([named, *(form.format(getattr(figures, name)) for _, name, form in _COLUMNS[1:])])
     widths = [max(len(line[column]) for line in cells) for column in range(len(_COLUMNS))]
     lines = [
         "  ".join(cell.ljust(width) if at == 0 else cell.rjust(width)

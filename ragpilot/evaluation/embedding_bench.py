@@ -22,6 +22,7 @@ from ragpilot.errors import InvalidRequestError
 from ragpilot.ports import Embedder
 
 MAX_TEXTS = 5_000
+MAX_BYTES = 20_000_000
 _HINT = 'Give JSON Lines: {"group": "…", "text": "…"}, at least two groups, at least two texts in each.'
 
 _Matrix = NDArray[np.float32]
@@ -66,15 +67,24 @@ def load_texts(file: Path | None = None) -> list[Text]:
     Raises InvalidRequestError that names file and line.
     """
     name = str(file) if file else "the data set"
-    source = file or files("ragpilot") / "data" / "embedding_bench.jsonl"
-    try:
-        lines = source.read_text(encoding="utf-8").splitlines()
-    except (OSError, ValueError) as error:
-        raise InvalidRequestError(f"{name} cannot be read: {type(error).__name__}.", hint=_HINT) from None
-    texts = [_text(line, f"{name}, line {number}") for number, line in enumerate(lines, start=1) if line.strip()]
+    texts: list[Text] = []
+    places: dict[str, int] = {}
+    # Not splitlines(): a JSON text may hold other ends of lines than the one between rows.
+    for number, line in enumerate(_content(file, name).split("\n"), start=1):
+        if not line.strip():
+            continue
+        text = _text(line, f"{name}, line {number}")
+        first = places.setdefault(text.text, number)
+        if first != number:
+            raise InvalidRequestError(f"{name}, line {number}: the text of line {first} again.", hint=_HINT)
+        texts.append(text)
     sizes = Counter(text.group for text in texts)
-    if len(sizes) < 2 or min(sizes.values()) < 2:
-        raise InvalidRequestError(f"{name} holds too little to compare.", hint=_HINT)
+    if len(sizes) < 2:
+        found = f"{len(texts):,} texts in one group" if texts else "no texts"
+        raise InvalidRequestError(f"{name} holds too little to compare: {found}.", hint=_HINT)
+    alone = next((group for group, size in sizes.items() if size < 2), None)
+    if alone is not None:
+        raise InvalidRequestError(f"{name} holds too little to compare: one text in group {alone!r}.", hint=_HINT)
     if len(texts) > MAX_TEXTS:
         raise InvalidRequestError(f"{name} holds {len(texts):,} texts; at most {MAX_TEXTS:,} are taken.")
     return texts
@@ -129,12 +139,37 @@ def _recall(similarity: _Matrix, related: _Mask) -> tuple[float, float]:
     return float(hits[:, 0].mean()), float(hits.any(axis=1).mean())
 
 
+def _content(file: Path | None, name: str) -> str:
+    source = file or files("ragpilot") / "data" / "embedding_bench.jsonl"
+    try:
+        with source.open("rb") as opened:
+            content = opened.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise InvalidRequestError(f"{name} cannot be read: {error.strerror or error}.") from None
+    if len(content) > MAX_BYTES:
+        raise InvalidRequestError(f"{name} has more than {MAX_BYTES:,} bytes.")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InvalidRequestError(f"{name}, line {line}: no text in UTF-8.", hint=_HINT) from None
+
+
 def _text(line: str, place: str) -> Text:
     try:
         row = json.loads(line)
-        group, text = row["group"], row["text"]
-    except (ValueError, KeyError, TypeError):
-        raise InvalidRequestError(f"{place}: no group and text.", hint=_HINT) from None
-    if not isinstance(group, str) or not isinstance(text, str) or not text.strip():
-        raise InvalidRequestError(f"{place}: group and text must be texts that are not blank.", hint=_HINT)
-    return Text(group, text)
+    except (ValueError, RecursionError):
+        raise InvalidRequestError(f"{place}: no JSON.", hint=_HINT) from None
+    if not isinstance(row, dict):
+        raise InvalidRequestError(f"{place}: no object with 'group' and 'text'.", hint=_HINT)
+    for name in ("group", "text"):
+        value = row.get(name)
+        if not isinstance(value, str) or not value.strip() or _broken(value):
+            found = "is missing" if name not in row else "must be a text that is not blank"
+            raise InvalidRequestError(f"{place}: {name!r} {found}.", hint=_HINT)
+    return Text(row["group"], row["text"])
+
+
+def _broken(value: str) -> bool:
+    """Whether it holds half of a surrogate pair, which JSON can spell and no embedder can take."""
+    return any("\ud800" <= character <= "\udfff" for character in value)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,10 @@ import pytest
 
 from ragpilot import bootstrap, cli_embed_bench
 from ragpilot.cli import run
-from ragpilot.cli_embed_bench import candidates_of, label_of, parse, run_embed_bench, table
+from ragpilot.cli_embed_bench import Row, candidates_of, label_of, parse, run_embed_bench, table
 from ragpilot.config import EmbedderSettings, Environment, Settings
 from ragpilot.errors import EmbedderUnavailableError, InvalidRequestError
-from ragpilot.evaluation.embedding_bench import Text, load_texts, measure
+from ragpilot.evaluation.embedding_bench import Figures, Text, load_texts, measure
 from ragpilot.types import Vector
 from tests.fakes import FakeEmbedder
 
@@ -81,29 +82,48 @@ def test_the_data_set_that_comes_along() -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("", "holds too little"),
-        ('{"group": "a", "text": "x"}\n{"group": "a", "text": "y"}', "holds too little"),
-        ('{"group": "a", "text": "x"}\n{"group": "b", "text": "y"}', "holds too little"),
-        ("{bad", "line 1: no group and text"),
-        ('\n[]', "line 2: no group and text"),
-        ('{"group": "a"}', "line 1"),
-        ('{"group": 7, "text": "x"}', "must be texts"),
-        ('{"group": "a", "text": " "}', "must be texts"),
+        (b"", "holds too little to compare: no texts"),
+        (b'{"group": "a", "text": "x"}\n{"group": "a", "text": "y"}', "too little to compare: 2 texts in one group"),
+        (b'{"group": "a", "text": "x"}\n{"group": "b", "text": "y"}', "too little to compare: one text in group 'a'"),
+        (b"{bad", "line 1: no JSON"),
+        (b"[" * 10_000, "line 1: no JSON"),
+        (b'\n[]', "line 2: no object with 'group' and 'text'"),
+        (b'{"group": "a"}', "line 1: 'text' is missing"),
+        (b'{"group": 7, "text": "x"}', "line 1: 'group' must be a text that is not blank"),
+        (b'{"group": "a", "text": " "}', "line 1: 'text' must be a text that is not blank"),
+        (b'{"group": "a", "text": "\\ud800"}', "line 1: 'text' must be a text"),
+        (b'{"group": "a", "text": "x"}\n\n{"group": "b", "text": "x"}', "line 3: the text of line 1 again"),
+        (b'{"group": "a", "text": "x"}\n\xff', "line 2: no text in UTF-8"),
     ],
 )  # fmt: skip
-def test_a_data_set_that_is_none_is_refused_by_its_line(tmp_path: Path, content: str, words: str) -> None:
+def test_a_data_set_that_is_none_is_refused_by_its_line(tmp_path: Path, content: bytes, words: str) -> None:
     file = tmp_path / "texts.jsonl"
-    file.write_text(content)
-    with pytest.raises(InvalidRequestError, match=words):
+    file.write_bytes(content)
+    with pytest.raises(InvalidRequestError, match=re.escape(words)):
         load_texts(file)
-    with pytest.raises(InvalidRequestError, match="cannot be read"):
-        load_texts(tmp_path / "absent")
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    for file, words in ((tmp_path / "absent", "No such file"), (tmp_path, "Is a directory")):
+        with pytest.raises(InvalidRequestError, match=f"{file} cannot be read: {words}"):
+            load_texts(file)
+
+
+def test_marks_and_ends_of_lines_of_other_systems(tmp_path: Path) -> None:
+    file = tmp_path / "texts.jsonl"
+    rows = [{"group": group, "text": f"{group} {n}\u2028\x85"} for group in "ab" for n in range(2)]
+    file.write_text("\ufeff" + "\r\n".join(json.dumps(row, ensure_ascii=False) for row in rows), newline="")
+    assert [text.text for text in load_texts(file)] == [row["text"] for row in rows]
 
 
 def test_a_data_set_that_is_too_large_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "texts.jsonl"
-    file.write_text("\n".join(json.dumps({"group": "ab"[at % 2], "text": "x"}) for at in range(5_001)))
+    file.write_text("\n".join(json.dumps({"group": "ab"[at % 2], "text": f"x{at}"}) for at in range(5_001)))
     with pytest.raises(InvalidRequestError, match="at most 5,000"):
+        load_texts(file)
+    with file.open("wb") as opened:
+        opened.truncate(20_000_001)
+    with pytest.raises(InvalidRequestError, match="more than 20,000,000 bytes"):
         load_texts(file)
 
 
@@ -129,6 +149,19 @@ def test_an_embedder_in_one_word(text: str, expected: dict[str, str]) -> None:
 def test_a_word_that_names_none(text: str) -> None:
     with pytest.raises(InvalidRequestError, match="names no embedder"):
         parse(text)
+
+
+@pytest.mark.parametrize("text", ["minilm@http://localhost:1", "minilm:small", "fastembed:a/b@http://localhost:1"])
+def test_what_a_kind_does_not_take_is_not_passed_over(text: str) -> None:
+    with pytest.raises(InvalidRequestError, match=r"takes no (model|url)"):
+        parse(text)
+
+
+def test_rows_of_one_model_are_told_apart() -> None:
+    figures = Figures("nomic", 2, 4, 2, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
+    rows = [Row("ollama nomic", figures), Row("openai at http://x", figures)]
+    assert [line.split("  ")[0] for line in table(rows).splitlines()[1:]] == ["ollama nomic", "openai at http://x"]
+    assert table(rows[:1]).splitlines()[1].startswith("nomic")
 
 
 def test_each_embedder_is_measured_once(tmp_path: Path) -> None:
@@ -194,7 +227,11 @@ def test_the_same_as_json_by_the_command(
     assert [one.get("separation", one.get("problem")) for one in found["embedders"]] == [
         1.0, "Ollama is away. Start it.", "Ollama is away. Start it.",
     ]  # fmt: skip
-    assert run(["-C", str(tmp_path), "embed-bench", "--with", "word2vec"]) == 2
+    assert run(["-C", str(tmp_path), "embed-bench", "--data", data.name, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["texts"] == 4
+    for wrong in (["--with", "word2vec"], ["--data", "absent"], ["--data", "."]):
+        assert run(["-C", str(tmp_path), "embed-bench", *wrong]) == 2
+        assert capsys.readouterr().out == ""
 
 
 def test_none_at_all_and_one_that_hangs(
