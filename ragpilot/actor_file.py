@@ -9,11 +9,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ragpilot.config import SCHEMA, ActorSettings, Settings
+from ragpilot.config import SCHEMA, ActorSettings, Settings, contradictions
 from ragpilot.config_file import ConfigFile, parse, read, read_bytes
 from ragpilot.config_words import problems
 from ragpilot.errors import ConfigError, StateError
 from ragpilot.files import create_private, replace_file
+from ragpilot.trust import is_trusted, record
 
 SHORTEST_FINGERPRINT = 4
 
@@ -30,23 +31,41 @@ def open_file(path: Path) -> ConfigFile:
     return read(path) if path.exists() else parse(path, b"")
 
 
-def save(file: ConfigFile, text: str) -> None:
+def save(file: ConfigFile, text: str, *, home: Path) -> None:
     """Put ``text`` in the place of the file's own, in one step.
 
-    Raises ConfigError where the result would be no configuration, or where the file has changed since it was read.
+    A file that is trusted stays so, and one that is made here is trusted: what it says was said by its user to us.
+
+    Args:
+        file: The file as it was read.
+        text: What it is to say.
+        home: Holds the record of what is trusted.
+
+    Raises:
+        ConfigError: The result would be no configuration, or one that nothing could start with, or the file has changed
+            since it was read.
     """
-    _settings(tomllib.loads(text))
+    settings = _settings(tomllib.loads(text))
+    if wrong := [sentence for key, sentence in contradictions(settings) if key == "server.host"]:
+        raise ConfigError(f"{file.path} would be refused as a whole: {wrong[0]}")
     try:
-        if not file.content and not file.path.exists():
-            if not create_private(file.path, f'schema = "{SCHEMA}"\n\n{text}'.encode()):
+        made = not file.content and not file.path.exists()
+        content = f'schema = "{SCHEMA}"\n\n{text}'.encode() if made else _like(file, text)
+        if made:
+            if not create_private(file.path, content):
                 raise ConfigError(f"{file.path} was made by someone else in this very moment. Try again.")
-            return
-        if read_bytes(file.path) != file.content:
+        elif read_bytes(file.path) != file.content:
             raise ConfigError(f"{file.path} has changed in this very moment. Try again.")
-        bom = _BOM if file.content.startswith(_BOM) else b""
-        replace_file(file.path, bom + text.encode())
+        else:
+            replace_file(file.path, content)
+        if made or is_trusted(home, file):
+            record(home, parse(file.path, content))
     except StateError as error:
         raise ConfigError(error.message) from None
+
+
+def _like(file: ConfigFile, text: str) -> bytes:
+    return (_BOM if file.content.startswith(_BOM) else b"") + text.encode()
 
 
 def place_of(file: ConfigFile, name: str) -> int:

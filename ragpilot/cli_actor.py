@@ -1,4 +1,8 @@
-"""`ragpilot actor`: who may ask. Prints what belongs into the configuration, and edits a file only when told to."""
+"""`ragpilot actor`: who may ask. Prints what belongs into the configuration, and edits a file only when told to.
+
+For whoever owns the configuration, and therefore without a token: who can read it knows who is in it, and who can write
+it could write himself in. Tokens stand in it as hashes, and are printed once, when they are made.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +17,12 @@ from ragpilot import cli_output as out
 if TYPE_CHECKING:
     from ragpilot.cli import Start
     from ragpilot.config import ActorSettings, Environment
+    from ragpilot.config_file import ConfigFile
 
 FINGERPRINT: Final = 12
 """How many digits of a token's hash name it."""
+
+ANONYMOUS: Final = "Without any actor, whoever is on this machine asks without a token."
 
 _WRITE = click.option(
     "--write",
@@ -31,7 +38,10 @@ def actor() -> None:
     """Say who may ask, and what each of them may read.
 
     Once there are actors, nobody asks without a token: every command takes one from RAGPILOT_TOKEN. The configuration
-    holds only hashes of tokens. A running server reads them when it starts.
+    holds only hashes of tokens. A running server goes by it from its next request on: a revoked token is refused.
+
+    With `ingest`, an actor may have the index brought up to date, and is told of files that the actor may read; with
+    `admin` too, of all. These commands are for whoever owns the configuration, and need no token.
     """
 
 
@@ -66,14 +76,16 @@ def add(
     given = {"name": name, "principals": principals, "permissions": may, "tokens": [token_hash(token)]}
     made = checked(given if corpus is None else {**given, "corpus": corpus})
     environment = start.load()
+    found = None if file is None else open_file(file)
+    if corpus is not None:
+        _check_corpus(environment, found, corpus)
     if any(known.name.casefold() == name.casefold() for known in environment.settings.actors):
         raise ConfigError(
             f"There is an actor {name!r} already.", hint=f"`ragpilot actor token {name}` makes another token."
         )
     table = table_of(name, principals, made.permissions, corpus, made.tokens[0])
-    if file is not None:
-        found = open_file(file)
-        save(found, with_actor(found, table))
+    if found is not None:
+        save(found, with_actor(found, table), home=environment.shared)
     out.note(f"The token of {name}, shown this once; it goes into RAGPILOT_TOKEN:")
     out.line(token)
     if file is None:
@@ -82,8 +94,7 @@ def add(
     _tell_corpora(environment, made)
     if not environment.settings.actors:
         out.note("With its first actor the configuration ends anonymous access: every command needs a token then.")
-    _after(start, environment, file)
-    return 0
+    return _after(start, environment, file)
 
 
 @actor.command()
@@ -102,14 +113,13 @@ def token(start: Start, name: str, file: Path | None) -> int:
         _known(environment, name)
     else:
         found = open_file(file)
-        save(found, with_token(found, place_of(found, name), token_hash(made)))
+        save(found, with_token(found, place_of(found, name), token_hash(made)), home=environment.shared)
     out.note(f"A further token of {name}, shown this once; it goes into RAGPILOT_TOKEN:")
     out.line(made)
     if file is None:
         out.note(f"Its tokens, {_where(environment)}, take:")
         out.line(f'"{token_hash(made)}"')
-    _after(start, environment, file)
-    return 0
+    return _after(start, environment, file)
 
 
 @actor.command("list")
@@ -140,15 +150,18 @@ def list_actors(start: Start, *, as_json: bool) -> int:
 @actor.command()
 @click.argument("name")
 @click.argument("fingerprint", required=False)
+@click.option("--allow-anonymous", is_flag=True, help="Also the last actor: everybody on this machine asks then.")
 @_WRITE
 @click.pass_obj
-def revoke(start: Start, name: str, fingerprint: str | None, file: Path | None) -> int:
+def revoke(start: Start, name: str, fingerprint: str | None, *, allow_anonymous: bool, file: Path | None) -> int:
     """Take a token from the actor NAME, by its FINGERPRINT as `actor list` shows it; without one, the actor itself.
 
-    Without --write this says what is to be removed, and where.
+    Without --write this says what is to be removed, and where. The last actor stays unless --allow-anonymous is given:
+    without any, whoever is on this machine asks without a token.
     """
     from ragpilot.actor_file import open_file, place_of, save, token_of
     from ragpilot.config_actors import without_actor, without_token
+    from ragpilot.errors import ConfigError
 
     environment = start.load()
     if file is None:
@@ -156,17 +169,27 @@ def revoke(start: Start, name: str, fingerprint: str | None, file: Path | None) 
         held = None if fingerprint is None else token_of(tokens, name, fingerprint)
         what = "the table of that actor" if held is None else f'"{held}"'
         out.line(f"Remove {what}, {_where(environment)}.")
-    else:
-        found = open_file(file)
-        place = place_of(found, name)
-        tokens = found.data["actors"][place]["tokens"]
-        held = None if fingerprint is None else token_of(tokens, name, fingerprint)
-        save(found, without_actor(found, place) if held is None else without_token(found, place, held))
-        out.note(f"Removed from {file}: {'the actor' if held is None else 'a token of'} {name}.")
-        if held is not None and held.startswith("env:"):
-            out.note(f"Unset {held.removeprefix('env:')} as well, wherever it is set.")
-    _after(start, environment, file)
-    return 0
+        if held is None and len(environment.settings.actors) == 1:
+            out.note(f"Warning: {name} is the last actor. {ANONYMOUS}")
+        return _after(start, environment, file)
+    found = open_file(file)
+    place = place_of(found, name)
+    actors = found.data["actors"]
+    held = None if fingerprint is None else token_of(actors[place]["tokens"], name, fingerprint)
+    last = held is None and len(actors) == 1
+    if last and not allow_anonymous:
+        raise ConfigError(
+            f"{name} is the last actor of {file}, and stays. {ANONYMOUS}",
+            hint="If that is meant: --allow-anonymous. Else add another actor first.",
+        )
+    save(found, without_actor(found, place) if held is None else without_token(found, place, held),
+         home=environment.shared)  # fmt: skip
+    out.note(f"Removed from {file}: {'the actor' if held is None else 'a token of'} {name}.")
+    if held is not None and held.startswith("env:"):
+        out.note(f"Unset {held.removeprefix('env:')} as well, wherever it is set.")
+    if last:
+        out.note(f"Warning: {file} has no actor any more. {ANONYMOUS}")
+    return _after(start, environment, file, reopened=last)
 
 
 def _described(item: ActorSettings) -> dict[str, Any]:
@@ -198,16 +221,45 @@ def _tell_corpora(environment: Environment, made: ActorSettings) -> None:
     out.note("`ragpilot grants explain PATH --actor NAME` says what an actor may read, and why.")
 
 
-def _after(start: Start, environment: Environment, file: Path | None) -> None:
-    """What is still to be done for a change to count."""
-    from ragpilot.errors import RagPilotError
+def _check_corpus(environment: Environment, file: ConfigFile | None, name: str) -> None:
+    """Raise ConfigError where neither the settings in force nor the file to be written has a corpus of that name."""
+    from ragpilot.errors import ConfigError
+
+    names = [corpus.name for corpus in environment.settings.corpora]
+    tables = file.data.get("corpora", []) if file is not None else []
+    names += [str(table.get("name", "default")) for table in tables if isinstance(table, dict)]
+    if name not in names:
+        listed = ", ".join(dict.fromkeys(names))
+        raise ConfigError(
+            f"There is no corpus {name!r} that an actor could ask by default.", hint=f"There are: {listed}."
+        )
+
+
+def _after(start: Start, environment: Environment, file: Path | None, *, reopened: bool = False) -> int:
+    """Say what becomes of a change, or what is still to be done for it to count; gives the exit code.
+
+    ``reopened``: the last actor has gone, which a running server does not take for leave to let everybody in.
+    """
+    from ragpilot.errors import RagPilotError, UntrustedConfigError
     from ragpilot.runtime import owner
 
     if file is not None:
         try:
             start.load()
+        except UntrustedConfigError as error:
+            out.note(f"It does not count yet. {error.message}")
+            out.note(error.hint)
+            return 0
         except RagPilotError as error:
             out.problem(error)
+            return 1
     holder = owner(environment.state)
-    if holder is not None and holder.role == "serve":
-        out.note(f"{holder} has read its actors when it started: restart it once they have changed.")
+    if holder is None or holder.role != "serve":
+        return 0
+    if reopened:
+        out.note(f"{holder} lets nobody in until it is restarted.")
+    elif file is not None:
+        out.note(f"{holder} goes by it from its next request on, if {file} is a file that it reads.")
+    else:
+        out.note(f"{holder} goes by the configuration from its next request on.")
+    return 0

@@ -163,7 +163,7 @@ def _fix(start: Start, settings: dict[str, str | int | bool]) -> None:
     """Show what the findings would put into the user's own file; write it if told to."""
     from ragpilot.actor_file import open_file, save
     from ragpilot.config_edit import SCHEMA_LINE, with_settings
-    from ragpilot.settings_loader import own_file
+    from ragpilot.settings_loader import own_file, state_home
 
     if not settings:
         out.note("There is nothing to be set in config.toml.")
@@ -180,5 +180,6 @@ def _fix(start: Start, settings: dict[str, str | int | bool]) -> None:
         return
     Path(file.path).parent.mkdir(parents=True, exist_ok=True)
     # A file that is not there yet is begun with its schema by who saves it.
-    save(file, edited if file.content else edited.removeprefix(SCHEMA_LINE).lstrip("\n"))
+    text = edited if file.content else edited.removeprefix(SCHEMA_LINE).lstrip("\n")
+    save(file, text, home=state_home(os.environ))
     out.note(f"Written. A server that runs reads {file.path} when it starts.")

@@ -2,6 +2,7 @@
 
 Such a file may have come with a repository that someone cloned. Until it is trusted it may tune retrieval and
 prompt and name corpora inside its own folder; nothing in it is expanded, and nothing of it reaches a service.
+A change that RagPilot itself writes into a trusted file, because its user said so, keeps it trusted.
 """
 
 from __future__ import annotations

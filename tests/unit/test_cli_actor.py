@@ -187,7 +187,7 @@ def test_revoke_of_the_actor_takes_its_table_and_no_comment_of_the_next(
     assert [actor.name for actor in settings().actors] == ["ci"]
     ran(capsys, "revoke", "ci", THIRD[:12], "--write", str(file))
     # The last token of an actor goes with the actor.
-    ran(capsys, "revoke", "ci", "env:CI_TOKEN", "--write", str(file))
+    ran(capsys, "revoke", "ci", "env:CI_TOKEN", "--allow-anonymous", "--write", str(file))
     assert settings().actors == []
     assert settings().retrieval.top_k == 12
     assert "[retrieval]   # the last section" in file.read_text()
@@ -280,18 +280,112 @@ def test_list_without_actors_says_who_asks(
     assert "as team:everyone" in ran(capsys, "list")[0]
 
 
-def test_a_running_server_is_to_be_restarted(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_running_server_goes_by_it(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with OwnerLock(load(config=None, directory=None, environ=os.environ).state, "serve") as lock:
         lock.announce("http://127.0.0.1:5200")
         for arguments in (("add", "bob"), ("token", "ann"), ("revoke", "ann")):
-            assert "restart it" in ran(capsys, *arguments)[1]
+            assert "goes by the configuration from its next request on" in ran(capsys, *arguments)[1]
+        assert f"if {file} is a file that it reads" in ran(capsys, "add", "bob", "--write", str(file))[1]
 
 
-def test_a_trusted_file_of_the_working_folder_is_to_be_trusted_anew(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+# --- the last actor ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("by", [(), (FIRST[:12],)], ids=["actor", "token"])
+def test_the_last_actor_stays_unless_it_is_meant(
+    file: Path, capsys: pytest.CaptureFixture[str], by: tuple[str, ...]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    own = tmp_path / "config.toml"
+    ran(capsys, "revoke", "ci", "--write", str(file))
+    ran(capsys, "revoke", "ann", SECOND[:12], "--write", str(file))
+    before = file.read_bytes()
+    _, told = ran(capsys, "revoke", "ann", *by, "--write", str(file), code=2)
+    assert "ann is the last actor" in told
+    assert "whoever is on this machine asks without a token" in told
+    assert "--allow-anonymous" in told
+    assert file.read_bytes() == before
+    _, told = ran(capsys, "revoke", "ann", *by)
+    assert "Warning: ann is the last actor. Without any actor, whoever is on this machine asks" in told
+    _, told = ran(capsys, "revoke", "ann", *by, "--allow-anonymous", "--write", str(file))
+    assert "has no actor any more. Without any actor, whoever is on this machine asks without a token." in told
+    assert settings().actors == []
+
+
+def test_what_nothing_could_start_with_is_not_written(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(FILE + '[server]\nhost = "0.0.0.0"\n')
+    ran(capsys, "revoke", "ci", "--write", str(file))
+    before = file.read_bytes()
+    _, told = ran(capsys, "revoke", "ann", "--allow-anonymous", "--write", str(file), code=2)
+    assert "would be refused as a whole: server.host = '0.0.0.0' would let other machines ask" in told
+    assert "server.allowed_hosts" in told
+    assert file.read_bytes() == before
+
+
+def test_a_server_that_runs_lets_nobody_in_without_actors(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with OwnerLock(load(config=None, directory=None, environ=os.environ).state, "serve"):
+        ran(capsys, "revoke", "ci", "--write", str(file))
+        _, told = ran(capsys, "revoke", "ann", "--allow-anonymous", "--write", str(file))
+    assert "lets nobody in until it is restarted" in told
+
+
+# --- corpora ------------------------------------------------------------------------------------------------
+
+
+def test_a_default_corpus_must_be_there(file: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    before = file.read_bytes()
+    for further in ((), ("--write", str(file))):
+        _, told = ran(capsys, "add", "bob", "--corpus", "shoop", *further, code=2)
+        assert "There is no corpus 'shoop'" in told
+        assert "There are: shop." in told
+    assert file.read_bytes() == before
+    ran(capsys, "add", "bob", "--corpus", "shop", "--write", str(file))
+    # Of a file that is not in force, its own corpora count as well.
+    other = tmp_path / "other.toml"
+    other.write_text('schema = "ragpilot/1"\n[[corpora]]\nname = "elsewhere"\n')
+    ran(capsys, "add", "cy", "--corpus", "elsewhere", "--write", str(other))
+
+
+# --- a config.toml of the working folder ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where such a file is, or would be."""
+    folder = tmp_path / "own"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder / "config.toml"
+
+
+def test_a_trusted_file_stays_trusted(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own.write_text('schema = "ragpilot/1"\n[server]\nport = 5201\n')
+    assert cli.run(["trust"]) == 0
+    for arguments in (
+        ("add", "ann", "--team", "everyone"),
+        ("token", "ann"),
+        ("add", "bob"),
+        ("revoke", "bob"),
+        ("revoke", "ann", "--allow-anonymous"),
+    ):
+        _, told = ran(capsys, *arguments, "--write", str(own))
+        assert "ragpilot trust" not in told
+        assert settings().server.port == 5201
+    assert settings().actors == []
+
+
+def test_a_file_that_is_made_here_is_trusted(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, told = ran(capsys, "add", "ann", "--team", "everyone", "--write", str(own))
+    assert "ragpilot trust" not in told
+    assert [actor.name for actor in settings().actors] == ["ann"]
+    own.write_text(own.read_text() + "# changed by somebody else\n")
+    assert cli.run(["actor", "list"]) == 2
+    assert "is not trusted" in capsys.readouterr().err
+
+
+def test_a_file_that_was_not_trusted_is_not_trusted_for_an_edit(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     own.write_text('schema = "ragpilot/1"\n')
     _, told = ran(capsys, "add", "ann", "--team", "everyone", "--write", str(own))
-    assert "ragpilot trust" in told
+    assert "It does not count yet." in told
+    assert "`ragpilot trust`" in told
+    assert cli.run(["actor", "list"]) == 2
+    assert cli.run(["trust"]) == 0
+    assert [actor.name for actor in settings().actors] == ["ann"]
