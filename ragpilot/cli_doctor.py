@@ -138,7 +138,7 @@ async def _parts(environment: Environment) -> list[Finding]:
         else:
             there = {"store": store, "embedder": embedder, "model": chat}
             findings += from_health({name: await part.check() for name, part in there.items() if part is not None})
-        if made is not None and made.reason:
+        if made is not None and made.reason and not any(made.reason == finding.text for finding in findings):
             findings.append(Finding("model", "note", made.reason))
         if embedder is not None and embedder.gate is None:
             name = embedder.identity.name

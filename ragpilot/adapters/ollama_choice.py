@@ -13,6 +13,7 @@ from ragpilot.adapters.ollama_host import ollama_url
 from ragpilot.errors import RagPilotError
 from ragpilot.ports import ChatModel
 
+NAMED = 12
 CHOICE_SECONDS = 3.0
 """The longest that a start waits for Ollama to say whether it is there."""
 
@@ -41,39 +42,35 @@ async def choose_chat(
     """
     address = ollama_url(url)
     if model is None:
-        return ChatChoice(fallback, await _offered(address, fallback))
+        return ChatChoice(fallback, await _offered(address))
     chosen = make(model)
     try:
         async with asyncio.timeout(CHOICE_SECONDS):
             await chosen.prepare()
     except TimeoutError:
-        reason = f"Ollama at {address} did not answer within {CHOICE_SECONDS:g} s"
+        reason = f"Ollama at {address} did not answer within {CHOICE_SECONDS:g} s."
     except RagPilotError as error:
         reason = str(error)
     else:
         return ChatChoice(chosen, f"Ollama at {address} runs and has {model}.")
     await chosen.aclose()
-    return ChatChoice(fallback, f"{_names(fallback)}, because: {reason.rstrip('.')}.")
+    return ChatChoice(fallback, f"No language model writes the answers: {reason}")
 
 
-async def _offered(address: str, fallback: ChatModel) -> str:
+async def _offered(address: str) -> str:
     """Why nothing of Ollama's was chosen where no model is configured: what could be."""
     service = Service("Ollama", address, "chat")
     client = new_client(service)
     try:
         async with asyncio.timeout(CHOICE_SECONDS):
-            names = sorted(await ollama_service.model_names(service, client))
+            names = ollama_service.language_models(await ollama_service.offers(service, client, NAMED))
     except (TimeoutError, RagPilotError):
-        return f"{_names(fallback)}, because no chat.model is configured and no Ollama answers at {address}."
+        return f"No language model writes the answers: none is configured, and no Ollama answers at {address}."
     finally:
         await client.aclose()
     if not names:
-        return f"{_names(fallback)}, because Ollama at {address} has no models. Get one: ollama pull qwen2.5-coder:1.5b"
+        return f"No language model writes the answers: Ollama at {address} has none. Get one: {ollama_service.GET_ONE}"
     return (
-        f"{_names(fallback)}, because no chat.model is configured. "
-        f"Ollama at {address} has: {', '.join(names[:12])}; set chat.model in config.toml to one of them."
+        "No language model writes the answers, because none is configured. "
+        f"Ollama at {address} has {', '.join(names)}: set chat.model in config.toml to one of them."
     )
-
-
-def _names(model: ChatModel) -> str:
-    return f"{model.identity.name} answers"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,10 @@ import httpx
 from ragpilot.adapters.http import Reply, Service, fetch
 from ragpilot.errors import ConfigError, RagPilotError
 
+CHATS, EMBEDS = "completion", "embedding"
+KINDS = frozenset({CHATS, EMBEDS})
+"""What RagPilot needs of a model, as the server calls it."""
+GET_ONE = "ollama pull qwen2.5-coder:1.5b"
 PROBE_SECONDS = 10.0
 """For questions about models, which need none loaded."""
 
@@ -115,6 +120,18 @@ async def describe(service: Service, client: httpx.AsyncClient, model: str) -> O
         embedding_length=_number(info, ".embedding_length"),
         capabilities=frozenset(reply.body.get("capabilities") or ()),
     )
+
+
+async def offers(service: Service, client: httpx.AsyncClient, most: int) -> dict[str, list[str]]:
+    """Model -> which of ``KINDS`` it can do, as far as the server says; of the first ``most`` models by name."""
+    names = sorted(await model_names(service, client))[:most]
+    models = await asyncio.gather(*(describe(service, client, name) for name in names))
+    return {model.name: sorted(KINDS & model.capabilities) for model in models}
+
+
+def language_models(offered: dict[str, list[str]]) -> list[str]:
+    """Those that can chat, or may."""
+    return [name for name, kinds in offered.items() if CHATS in kinds or not kinds]
 
 
 async def _probe(service: Service, client: httpx.AsyncClient, method: str, path: str, body: Any = None) -> Reply:

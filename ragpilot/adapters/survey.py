@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 
-import httpx
-
 from ragpilot.adapters import ollama_service, openai_service
 from ragpilot.adapters.http import Service, new_client
 from ragpilot.adapters.ollama_host import ollama_url
@@ -20,8 +18,6 @@ SECONDS = 3.0
 NAMED = 12
 COMPATIBLE_PORTS = {8080: "llama.cpp's server", 8000: "vLLM", 1234: "LM Studio"}
 """Where such servers listen unless told otherwise."""
-EMBEDS = "embedding"
-CHATS = "completion"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +29,8 @@ class Addresses:
     compatible_key: str | None = None
     qdrant: str | None = None
     qdrant_key: str | None = None
+    needed: frozenset[str] = frozenset()
+    """Of ``ollama`` and ``qdrant``: what parts are configured to run on. Those say themselves that it is away."""
 
 
 async def survey(addresses: Addresses, *, chat_is_open: bool) -> list[Finding]:
@@ -44,9 +42,9 @@ async def survey(addresses: Addresses, *, chat_is_open: bool) -> list[Finding]:
     """
     compatible = [addresses.compatible] if addresses.compatible else [_local(port) for port in COMPATIBLE_PORTS]
     looked: list[Awaitable[Finding | None]] = [
-        _ollama(addresses.ollama, advise=chat_is_open),
+        _ollama(addresses.ollama, advise=chat_is_open, needed="ollama" in addresses.needed),
         *(_compatible(url, addresses.compatible_key, advise=chat_is_open) for url in compatible),
-        _qdrant(addresses.qdrant or "http://127.0.0.1:6333", addresses.qdrant_key),
+        _qdrant(addresses.qdrant or "http://127.0.0.1:6333", addresses.qdrant_key, needed="qdrant" in addresses.needed),
     ]
     return [finding for finding in await asyncio.gather(*looked) if finding is not None]
 
@@ -55,7 +53,7 @@ def _local(port: int) -> str:
     return f"http://127.0.0.1:{port}"
 
 
-async def _ollama(url: str | None, *, advise: bool) -> Finding:
+async def _ollama(url: str | None, *, advise: bool, needed: bool) -> Finding | None:
     try:
         service = Service("Ollama", ollama_url(url), "chat")
         client = new_client(service)
@@ -63,30 +61,36 @@ async def _ollama(url: str | None, *, advise: bool) -> Finding:
         return Finding("services", "bad", str(error))
     try:
         async with asyncio.timeout(SECONDS):
-            found = await _offers(service, client)
+            found = await ollama_service.offers(service, client, NAMED)
     except TimeoutError:
-        return Finding("services", "note", f"Ollama at {service.url} did not answer within {SECONDS:g} s.")
+        return _away(f"Ollama at {service.url} did not answer within {SECONDS:g} s", needed=needed)
     except RagPilotError as error:
-        return Finding("services", "note", error.message)
+        return _away(error.message, needed=needed)
     finally:
         await client.aclose()
-    chats = [name for name, kinds in found.items() if CHATS in kinds or not kinds]
-    named = [f"{name} ({', '.join(kinds) or 'kind not said'})" for name, kinds in found.items()]
+    chats = ollama_service.language_models(found)
+    named = [f"{name} ({', '.join(map(_kind, kinds)) or 'kind not said'})" for name, kinds in found.items()]
     text = f"Ollama at {service.url} has {_listed(named) or 'no models'}."
     if not advise:
         return Finding("services", "ok", text)
     if not chats:
-        return Finding("services", "ok", text, "Get a language model: ollama pull qwen2.5-coder:1.5b")
+        return Finding("services", "ok", text, f"Get a language model: {ollama_service.GET_ONE}")
     return Finding(
-        "services", "ok", text, f"To let it answer, set chat.model = {chats[0]!r}.", {"chat.model": chats[0]}
+        "services",
+        "ok",
+        text,
+        f'To let it write the answers, set chat.model = "{chats[0]}" in config.toml; `ragpilot doctor --fix` does.',
+        {"chat.model": chats[0]},
     )
 
 
-async def _offers(service: Service, client: httpx.AsyncClient) -> dict[str, list[str]]:
-    """Model -> what it can do, as far as the server says."""
-    names = sorted(await ollama_service.model_names(service, client))[:NAMED]
-    models = await asyncio.gather(*(ollama_service.describe(service, client, name) for name in names))
-    return {model.name: sorted({CHATS, EMBEDS} & model.capabilities) for model in models}
+def _kind(capability: str) -> str:
+    return "language model" if capability == ollama_service.CHATS else "embeds"
+
+
+def _away(why: str, *, needed: bool) -> Finding | None:
+    """A service that does not answer; None where a part needs it, and says so itself."""
+    return None if needed else Finding("services", "note", f"{why.rstrip('.')}. Nothing here is configured to need it.")
 
 
 async def _compatible(url: str, key: str | None, *, advise: bool) -> Finding | None:
@@ -107,16 +111,16 @@ async def _compatible(url: str, key: str | None, *, advise: bool) -> Finding | N
     if not advise or not names:
         return Finding("services", "ok", text)
     settings = {"chat.kind": "openai", "chat.url": service.url, "chat.model": names[0]}
-    words = ", ".join(f"{key} = {value!r}" for key, value in settings.items())
-    return Finding("services", "ok", text, f"To let it answer, set {words}.", settings)
+    words = ", ".join(f'{key} = "{value}"' for key, value in settings.items())
+    return Finding("services", "ok", text, f"To let it write the answers, set {words} in config.toml.", settings)
 
 
-async def _qdrant(url: str, key: str | None) -> Finding:
+async def _qdrant(url: str, key: str | None, *, needed: bool) -> Finding | None:
     connection = QdrantConnection(url, api_key=key, seconds=SECONDS)
     try:
         return Finding("services", "ok", f"Qdrant {await connection.version()} at {url}.")
     except RagPilotError as error:
-        return Finding("services", "note", error.message)
+        return _away(error.message, needed=needed)
     finally:
         await connection.aclose()
 

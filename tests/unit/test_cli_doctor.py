@@ -310,6 +310,27 @@ async def test_keys_go_only_where_they_are_configured_for(monkeypatch: pytest.Mo
         settings = Settings.model_validate({"chat": chat, "store": stored})
         await bootstrap.survey_services(Environment(settings=settings, state=Path("/nowhere")))
     assert asked == [
-        survey.Addresses(None, "http://c:8080", "one", "http://q:6333", "two"),
-        survey.Addresses("http://c:8080", None, None, "http://q:6333", "two"),
+        survey.Addresses(None, "http://c:8080", "one", "http://q:6333", "two", frozenset({"qdrant"})),
+        survey.Addresses("http://c:8080", None, None, "http://q:6333", "two", frozenset({"qdrant", "ollama"})),
+    ]
+
+
+@pytest.mark.asyncio
+async def test_ollama_is_looked_for_where_a_part_is_configured_to_find_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[survey.Addresses] = []
+
+    async def surveyed(addresses: survey.Addresses, *, chat_is_open: bool) -> list[Any]:
+        asked.append(addresses)
+        return []
+
+    monkeypatch.setattr(survey, "survey", surveyed)
+    monkeypatch.setenv("OLLAMA_HOST", "elsewhere")
+    embedder = {"kind": "ollama", "url": "http://e:1"}
+    for settings in ({}, {"embedder": embedder}, {"embedder": embedder, "chat": {"url": "http://c:1"}}):
+        parsed = Settings.model_validate(settings)
+        await bootstrap.survey_services(Environment(settings=parsed, state=Path("/nowhere")))
+    assert [(addresses.ollama, set(addresses.needed)) for addresses in asked] == [
+        ("elsewhere", set()),
+        ("http://e:1", {"ollama"}),
+        ("http://c:1", {"ollama"}),
     ]

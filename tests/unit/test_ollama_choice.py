@@ -27,7 +27,8 @@ async def test_a_missing_model_leaves_the_fallback_and_says_how_to_get_it() -> N
         choice = await choose_chat(server.url, "llama", FALLBACK, make=lambda name: OllamaChat(server.url, name))
         await server.all_closed()
     assert choice.model is FALLBACK
-    assert "ollama pull llama" in choice.reason
+    assert choice.reason.startswith("No language model writes the answers: Ollama at ")
+    assert choice.reason.endswith("Get it with: ollama pull llama")
 
 
 async def test_no_ollama_leaves_the_fallback(unused_tcp_port: int) -> None:
@@ -38,14 +39,16 @@ async def test_no_ollama_leaves_the_fallback(unused_tcp_port: int) -> None:
     assert "connection refused" in choice.reason
     choice = await choose_chat(url, None, FALLBACK, make=lambda name: OllamaChat(url, name))
     assert choice.model is FALLBACK
-    assert "no chat.model is configured" in choice.reason
+    assert choice.reason == (
+        f"No language model writes the answers: none is configured, and no Ollama answers at {url}."
+    )
 
 
 async def test_without_a_configured_model_those_on_the_server_are_named() -> None:
-    async with OllamaServer(models={"qwen": Model(), "llama": Model()}) as server:
+    models = {"qwen": Model(), "llama": Model(), "nomic": Model(capabilities=["embedding"])}
+    async with OllamaServer(models=models) as server:
         choice = await choose_chat(server.url, None, FALLBACK, make=lambda name: OllamaChat(server.url, name))
-        assert "llama:latest, qwen:latest" in choice.reason
-        assert "chat.model" in choice.reason
+        assert choice.reason.endswith("has llama:latest, qwen:latest: set chat.model in config.toml to one of them.")
         server.models.clear()
         choice = await choose_chat(server.url, None, FALLBACK, make=lambda name: OllamaChat(server.url, name))
         assert "ollama pull" in choice.reason

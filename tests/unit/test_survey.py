@@ -17,7 +17,7 @@ async def test_what_answers_is_named_with_what_it_has() -> None:
     async with OllamaServer(models=models) as ollama, OpenAiServer() as compatible, QdrantServer() as qdrant:
         addresses = Addresses(ollama.url, compatible.url, None, qdrant.url)
         first, second, third = await survey(addresses, chat_is_open=True)
-        assert "nomic:latest (embedding), qwen:latest (completion)" in first.text
+        assert "nomic:latest (embeds), qwen:latest (language model)" in first.text
         assert first.settings == {"chat.model": "qwen:latest"}
         assert f"{compatible.url}/v1 speaks the OpenAI protocol and has qwen" in second.text
         assert second.settings == {
@@ -37,12 +37,16 @@ async def test_what_does_not_answer_is_a_note_and_an_open_port_of_another_progra
     async def website(request: Request, reply: Reply) -> None:
         await reply.whole(404, b"<html>", "text/html")
 
-    nobody = f"http://127.0.0.1:{unused_tcp_port}"
+    nobody, needed = f"http://127.0.0.1:{unused_tcp_port}", frozenset({"ollama", "qdrant"})
     async with ProtocolServer(website) as site:
         monkeypatch.setattr(surveys, "COMPATIBLE_PORTS", {site.port: "a site", unused_tcp_port: "nothing"})
         findings = await survey(Addresses(ollama=nobody, qdrant=nobody), chat_is_open=True)
-    assert [finding.state for finding in findings] == ["note", "note"]
-    assert all(nobody in finding.text for finding in findings)
+        assert await survey(Addresses(nobody, None, None, nobody, needed=needed), chat_is_open=True) == []
+    assert [finding.text for finding in findings] == [
+        f"{name} cannot be reached at {nobody}: connection refused. Nothing here is configured to need it."
+        for name in ("Ollama", "Qdrant")
+    ]
+    assert {finding.state for finding in findings} == {"note"}
 
 
 async def test_a_silent_service_does_not_hold_the_diagnosis(monkeypatch: pytest.MonkeyPatch) -> None:
