@@ -155,7 +155,7 @@ def _uncalibrated(environment: Environment, name: str) -> list[Finding]:
 
     if environment.settings.retrieval.gate != "auto":
         return []
-    text = f"No floor and gate are known for {name}: questions about anything else may be answered."
+    text = f"No gate is known for {name}, and its floor is a guess: questions about anything else may be answered."
     return [Finding("embedder", "note", text, "Fit them: ragpilot calibrate")]
 
 
