@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import anyio
 from mcp_types import ToolAnnotations
 
+from ragpilot.errors import RagPilotError
 from ragpilot.events import Answer, AnswerEvent, Done, Failed, Sources, Token, error_from_wire, to_wire
 from ragpilot.passages import format_passages
 from ragpilot.types import AskRequest, Source
@@ -104,7 +105,8 @@ class _Reading:
                 await stream.aclose()
         wire = to_wire(answer)
         result = AskResult.model_validate({**wire["done"], "answer": answer.answer, "sources": wire["sources"]})
-        return Output(_with_sources(answer), result)
+        empty = "" if answer.sources else await self._said_of_empty(call, given.corpus)
+        return Output(_with_sources(answer) + empty, result)
 
     async def query(self, call: Call, given: QueryArguments) -> Output:
         found = await self.context.services.searcher.search(
@@ -115,13 +117,26 @@ class _Reading:
             min_score=given.threshold,
             texts=True,
         )
-        return Output(format_passages(found), QueryResult.model_validate(found))
+        empty = "" if found["hits"] else await self._said_of_empty(call, given.collection)
+        return Output(format_passages(found) + empty, QueryResult.model_validate(found))
 
     async def collections(self, call: Call, _: CollectionsArguments) -> Output:
         found = await self.context.services.status.corpora(call.actor)
         result = CollectionsResult(collections=[CollectionResult.model_validate(to_wire(one)) for one in found])
         lines = [_collection_line(one) for one in result.collections]
         return Output("\n".join(lines) or "There is no collection that you may read.", result)
+
+    async def _said_of_empty(self, call: Call, name: str | None) -> str:
+        """Where nothing was found, because there is nothing: an agent would look for other words in vain."""
+        try:
+            known = await self.context.services.status.corpora(call.actor)
+        except RagPilotError:
+            # What was asked is answered; this is only a remark.
+            return ""
+        asked = [one for one in known if (one.default if name is None else one.name == name)]
+        if not asked or any(one.point_count for one in asked):
+            return ""
+        return f"\n\n{asked[0].name} holds nothing yet that you may read; `ragpilot index` fills it."
 
 
 async def _collect(stream: EventStream[AnswerEvent], progress: Progress) -> Answer:
@@ -152,6 +167,6 @@ def _with_sources(answer: Answer) -> str:
 
 
 def _collection_line(one: CollectionResult) -> str:
-    default = ", the default" if one.default else ""
+    default = " (the default)" if one.default else ""
     last = f"last indexed {one.last_ingestion_time}" if one.last_ingestion_time else "nothing indexed that you may read"
     return f"- {one.name}{default}: {one.point_count:,} passages; {one.embedder}, {one.dimensions} dimensions; {last}"

@@ -123,6 +123,6 @@ def _why(settings: Settings, one: LeftOut) -> str:
 def _left_out_line(result: IngestResult, reason: str, number: int) -> str:
     files = [one for one in result.left_out_files if one.reason == reason][:NAMES_TOLD]
     more = f" and {number - len(files):,} more" if number > len(files) else ""
-    why = f" ({files[0].why})" if files else ""
+    why = f" ({files[0].why})" if files and files[0].why != reason else ""
     names = ", ".join(one.path for one in files)
     return f"Left out: {number:,} {reason}{why}{': ' + names if names else ''}{more if names else ''}"

@@ -131,6 +131,22 @@ async def test_what_is_not_there_is_told_without_the_model() -> None:
 
 
 @pytest.mark.asyncio
+async def test_where_nothing_is_indexed_that_is_said() -> None:
+    store = MemoryStore()
+    async with (
+        running(await Stand(settings=two_corpora(), store=store).app()) as server,
+        agent(address(server)) as client,
+    ):
+        said = "\n\nopen holds nothing yet that you may read; `ragpilot index` fills it."
+        for arguments in ({}, {"corpus": "open"}):
+            asked = await client.call_tool("ask", {"question": "context budget", **arguments})
+            assert text_of(asked) == "Not found in the indexed sources." + said
+            assert asked.structured_content["answer"] == "Not found in the indexed sources."
+        queried = await client.call_tool("rag_query", {"question": "context budget"})
+        assert text_of(queried) == "Nothing in the index is near enough." + said
+
+
+@pytest.mark.asyncio
 async def test_top_k_bounds_the_sources(server: Running) -> None:
     async with agent(address(server)) as client:
         one = await client.call_tool("ask", {"question": "context budget retry backoff", "topK": 1})
@@ -218,7 +234,7 @@ async def test_collections_are_those_that_the_actor_may_know_of() -> None:
             "lastIngestionTime": None,
         }
         assert text_of(found) == (
-            "- open, the default: 0 passages; fake, 64 dimensions; nothing indexed that you may read"
+            "- open (the default): 0 passages; fake, 64 dimensions; nothing indexed that you may read"
         )
         for tool, name in (("ask", "corpus"), ("rag_query", "collection")):
             answers = {
@@ -624,7 +640,7 @@ async def test_what_is_left_out_is_named_with_the_reason(tree: Path) -> None:
         "ignored/1.py, ignored/2.py, ignored/3.py, ignored/4.py and 1,195 more",
         "Left out: 1 too large (larger than the 1,000,000 bytes that a file may have (ingest.max_file_bytes)): big.py",
         "Left out: 1 secret file (known by its name to hold secrets, and never indexed): .env",
-        "Left out: 1 some new reason (some new reason): x",
+        "Left out: 1 some new reason: x",
     ]
     found = result.structured_content
     assert found["leftOut"] == {"ignored": 1_200, "too large": 1, "secret file": 1, "some new reason": 1}
