@@ -24,8 +24,8 @@ from ragpilot.types import IndexIdentity
 _T = TypeVar("_T")
 
 _CORPUS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_REMEMBERED = 32
-"""Counts and facets kept in memory, of a collection."""
+_REMEMBERED = 128
+"""Counts, facets and statistics of terms kept in memory, of a collection."""
 LOCK_PATIENCE = 3.0
 """Seconds to wait for the last owner, which may still be flushing after its parent was killed."""
 

@@ -143,19 +143,31 @@ def _complete(
 
 
 def _lexical_scores(collection: Collection, actor: Actor, terms: Terms, ids: set[PointId]) -> Scores:
-    """The lexical scores of chunks, those left out that hold no term."""
-    where, params = readable_by(actor, having_ids(ids)), _lexical_params(actor)
+    """The lexical scores of chunks, those left out that hold no term.
+
+    Counting in how many of all readable chunks a term stands is the dear part of a lexical score, and has been done
+    for the question as a whole. So the engine weighs terms by the candidates alone here, which is undone again.
+    """
+    total, frequencies = _term_statistics(collection, actor, terms.indices)
+    where = readable_by(actor, having_ids(ids))
+    params = SearchParams(exact=True, idf=IdfParams(corpus=where))
+    asked = [(term, weight) for term, weight in zip(terms.indices, terms.values, strict=True) if frequencies[term]]
     requests = [
         QueryRequest(
             limit=len(ids),
-            query=Query.Nearest(SparseVector([term], [weight]), using=LEXICAL),
+            query=Query.Nearest(SparseVector([term], [1.0]), using=LEXICAL),
             filter=where,
             params=params,
             with_payload=False,
         )
-        for term, weight in zip(terms.indices, terms.values, strict=True)
+        for term, _ in asked
     ]
-    return added_up(map(_scores, collection.shard.query_batch(QueryBatchRequest(requests)) if requests else []))
+    answers = collection.shard.query_batch(QueryBatchRequest(requests)) if requests else []
+    by_term: list[Scores] = []
+    for (term, weight), points in zip(asked, answers, strict=True):
+        factor = weight * idf_of(frequencies[term], total) / idf_of(len(points), len(ids))
+        by_term.append({point.id: point.score * factor for point in points})
+    return added_up(by_term)
 
 
 def _scores(points: Iterable[ScoredPoint]) -> Scores:
@@ -216,9 +228,20 @@ def term_statistics(
     from a weight: the best chunk for one term alone scores its stored weight times the term's idf.
     """
     collection = collections.find(corpus)
-    frequencies = dict.fromkeys(terms, 0)
     if collection is None:
-        return 0, frequencies
+        return 0, dict.fromkeys(terms, 0)
+    return _term_statistics(collection, actor, terms)
+
+
+def _term_statistics(collection: Collection, actor: Actor, terms: Sequence[int]) -> tuple[int, dict[int, int]]:
+    # Asked twice for each question: for the gate, and to score what the search finds.
+    key = ("terms", actor.principals, tuple(sorted(terms)), collection.content_version)
+    total, frequencies = collection.remembered(key, lambda: _count_terms(collection, actor, terms))
+    return total, dict(frequencies)
+
+
+def _count_terms(collection: Collection, actor: Actor, terms: Sequence[int]) -> tuple[int, dict[int, int]]:
+    frequencies = dict.fromkeys(terms, 0)
     total = _count(collection, actor)
     asked = [term for term in frequencies if is_term(term)]
     if not total or not asked:
@@ -239,6 +262,11 @@ def term_statistics(
         if points:
             frequencies[term] = frequency_of(points[0].score / _weight_of(term, points[0]), total)
     return total, frequencies
+
+
+def idf_of(frequency: int, total: int) -> float:
+    """The inverse document frequency of a term that stands in ``frequency`` of ``total`` chunks, as the engine's."""
+    return math.log1p((total - frequency + 0.5) / (frequency + 0.5))
 
 
 def frequency_of(idf: float, total: int) -> int:

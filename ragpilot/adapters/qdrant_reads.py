@@ -182,7 +182,7 @@ async def count(collections: QdrantCollections, actor: Actor, corpus: str, havin
     if known is None:
         return 0
     narrower = [models.HasVectorCondition(has_vector=having)] if having else []
-    return await count_of(collections, known, readable_by(actor, *narrower))
+    return await count_of(collections, known, actor, *narrower)
 
 
 async def facets(collections: QdrantCollections, actor: Actor, corpus: str, field: FacetField) -> dict[str, int]:

@@ -56,8 +56,9 @@ async def term_statistics(
     return total, {**frequencies, **found}
 
 
-async def count_of(collections: QdrantCollections, known: Known, where: models.Filter) -> int:
-    """How many chunks there are like this, exactly."""
+async def count_of(collections: QdrantCollections, known: Known, actor: Actor, *narrower: models.Condition) -> int:
+    """How many readable chunks there are that are like this as well, exactly."""
+    where = readable_by(actor, *narrower)
     answer = await collections.connection.call(lambda client: client.count(known.name, where, exact=True))
     return answer.count
 
@@ -76,11 +77,11 @@ async def _counted(
     collections: QdrantCollections, known: Known, actor: Actor, terms: Sequence[int]
 ) -> tuple[int, Mapping[int, int]]:
     holding = [models.FieldCondition(key=TERMS, match=models.MatchValue(value=term)) for term in terms]
-    wanted = [readable_by(actor), *(readable_by(actor, held) for held in holding)]
+    wanted: list[list[models.FieldCondition]] = [[], *([held] for held in holding)]
     counts: list[int] = []
     for start in range(0, len(wanted), COUNTED_AT_ONCE):
         some = wanted[start : start + COUNTED_AT_ONCE]
-        counts += await asyncio.gather(*(count_of(collections, known, where) for where in some))
+        counts += await asyncio.gather(*(count_of(collections, known, actor, *narrower) for narrower in some))
     total, *found = counts
     return total, dict(zip(terms, found, strict=True))
 
@@ -106,7 +107,7 @@ async def _derived(
         )
         for term in terms
     ]
-    total, answers = await asyncio.gather(count_of(collections, known, readable), batch(collections, known, requests))
+    total, answers = await asyncio.gather(count_of(collections, known, actor), batch(collections, known, requests))
     frequencies = {}
     for term, points in zip(terms, answers, strict=True):
         if points:

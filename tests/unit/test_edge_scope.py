@@ -27,8 +27,11 @@ WRITERS_READS = {
     ("edge_writes", "_points"),
     ("edge_writes", "without_vector"),
     ("edge_writes", "document_rows"),
+    ("edge_seal", "take"),
+    ("edge_seal", "missing_chunks"),
 }
-"""What a writer must read although it may not own it: vectors to keep, chunks to embed, documents to compare."""
+"""What a writer must read although it may not own it: vectors to keep, chunks to embed, documents to compare, and
+whether all chunks are still there."""
 
 MODULES = sorted(Path(ragpilot.adapters.__path__[0]).glob("edge_*.py"))
 TREES = {module.stem: ast.parse(module.read_text(encoding="utf-8")) for module in MODULES}
@@ -74,7 +77,7 @@ def test_the_reads_are_found_at_all() -> None:
         "_records",
         "_count",
         "facets",
-        "term_statistics",
+        "_count_terms",
         "last_indexed",
     }
 
