@@ -13,7 +13,7 @@ from werkzeug.exceptions import HTTPException
 
 from ragpilot.access_config import AccessConfiguration
 from ragpilot.config import Environment
-from ragpilot.errors import RagPilotError
+from ragpilot.errors import RagPilotError, StoreDamagedError
 from ragpilot.logs import log_unexpected
 from server.admission import Admission, QueuedChatModel
 from server.ask import ask_routes
@@ -132,6 +132,8 @@ def _answer_errors(app: Server) -> None:
         found = from_error(error)
         if found is UNEXPECTED:
             log_unexpected(logger, error, request_id(request.scope))
+        if isinstance(error, StoreDamagedError):
+            logger.error("request %s: %s", request_id(request.scope), error.message)
         return _response(found)
 
     @app.errorhandler(HTTPException)

@@ -19,6 +19,7 @@ from ragpilot.errors import (
     OverloadedError,
     PermissionDeniedError,
     RagPilotError,
+    StoreDamagedError,
     StoreError,
     UnknownCorpusError,
     UnknownSourceError,
@@ -28,6 +29,8 @@ CONTENT_TYPE = "application/problem+json"
 
 UNAUTHENTICATED = "A known bearer token is needed: Authorization: Bearer TOKEN."
 """The words of every 401, whatever was wrong with the header."""
+
+DAMAGED = "The index of this corpus is damaged; the server's log says how."
 
 RETRY_AFTER_SECONDS = 10
 """After how long a question that found the queue full may be asked again."""
@@ -110,6 +113,9 @@ def from_error(error: RagPilotError) -> Problem:
     status = next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
     if status == 500:
         return UNEXPECTED
+    if isinstance(error, StoreDamagedError):
+        # Its words hold folders, and how much is missing of all that there was.
+        return Problem(status, error.code, f"{DAMAGED} {error.hint}".strip(), hint=error.hint)
     if isinstance(error, AuthenticationError):
         return Problem(401, error.code, UNAUTHENTICATED, headers=(("WWW-Authenticate", "Bearer"),))
     headers = (("Retry-After", str(error.retry_after)),) if isinstance(error, OverloadedError) else ()

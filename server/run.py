@@ -36,6 +36,8 @@ KEEP_ALIVE_SECONDS = 75.0
 """How long a connection without a request is kept; above what HTTP clients keep theirs."""
 Compose = Callable[[Environment], AbstractAsyncContextManager[Services]]
 
+EVERY_INTERFACE = ("0.0.0.0", "::", "[::]")  # noqa: S104 - looked for, not listened on
+
 STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
 
 
@@ -73,6 +75,8 @@ def serve(
         lock.announce(listener.address)
         with server_record(environment.state, listener.address):
             logger.info("listening at %s", listener.address)
+            if settings.server.host in EVERY_INTERFACE and not settings.server.allowed_hosts:
+                logger.warning("other machines are refused until server.allowed_hosts says how they call this one")
             if ready:
                 ready(listener.address)
             configuration = AccessConfiguration(environment, os.environ)

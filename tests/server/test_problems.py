@@ -14,6 +14,7 @@ from ragpilot.errors import (
     OverloadedError,
     PermissionDeniedError,
     RagPilotError,
+    StoreDamagedError,
     UnknownCorpusError,
 )
 from server.problems import UNAUTHENTICATED, UNEXPECTED, Problem, from_code, from_error
@@ -92,6 +93,13 @@ def test_a_problem_document_holds_what_a_reader_needs() -> None:
 def test_a_refused_token_is_always_told_in_the_same_words() -> None:
     problem = from_error(AuthenticationError("the third token of ann has expired"))
     assert (problem.detail, problem.headers) == (UNAUTHENTICATED, (("WWW-Authenticate", "Bearer"),))
+
+
+def test_how_much_is_missing_of_a_damaged_index_stays_in_the_log() -> None:
+    error = StoreDamagedError("The store in /home/x is damaged: 3 of its 4,711 chunks are missing.", hint="Rebuild it.")
+    problem = from_error(error)
+    detail = "The index of this corpus is damaged; the server's log says how. Rebuild it."
+    assert (problem.status, problem.code, problem.detail, problem.hint) == (503, "store_damaged", detail, "Rebuild it.")
 
 
 def test_too_many_are_told_when_to_come_back() -> None:
