@@ -149,7 +149,7 @@ def report(found: IngestReport, *, quiet: bool) -> None:
         note(f"Failed: {clean_line(failure.path)}: {failure.reason}{detail}")
     if len(found.failed) > SHOWN_FILES:
         note(f"Failed: {len(found.failed) - SHOWN_FILES:,} more; --json lists them all.")
-    if found.outcome == "nothing" and not found.warnings:
+    if found.outcome == "nothing":
         note(f"Nothing was indexed in {found.corpus}.")
 
 

@@ -65,6 +65,7 @@ class _Opened:
 
         try:
             async with _owned(self.environment), build(self.environment) as application:
+                await application.put_grants_in_force()
                 self.searcher.set_result(application.searcher)
                 await self._unused.wait()
         except Exception as error:
