@@ -65,6 +65,9 @@ class Corpus:
         other.status = self.status.with_settings(settings)
         return other
 
+    async def put_grants_in_force(self) -> None:
+        """Its chunks bring their readers with them."""
+
     async def index(self, chunks: Iterable[Chunk], *, headers: bool = True, bodies: bool = True) -> None:
         """Store chunks, with their vectors unless told otherwise."""
         by_document: dict[tuple[str, str], list[Chunk]] = {}
