@@ -51,6 +51,11 @@ def send_invoice_mail(address: str, invoice: str) -> None:
 }
 QUESTION = "Where is the context budget enforced?"
 QUESTIONS = [QUESTION, "How is an invoice mailed to a customer?", "What does the warehouse scale store?"]
+INITIALIZE = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "a client", "version": "1"},
+}
 ME = Actor("me", frozenset({"team:everyone"}))
 
 
@@ -247,6 +252,40 @@ async def test_over_standard_input_and_output(served: Served, mode: str) -> None
             await client.call_tool("nope")
 
 
+@pytest.mark.asyncio
+async def test_a_snippet_starts_what_it_says_whatever_the_client_hands_down(served: Served) -> None:
+    printed = await asyncio.to_thread(config_for, served, "--stdio")
+    entry = json.loads(printed.stdout)["mcpServers"]["pilot-rag-ask"]
+    # A client that gives its servers nothing but what the snippet says.
+    program = StdioServerParameters(command=entry["command"], args=entry["args"], env=entry["env"], cwd="/")
+    async with asyncio.timeout(SECONDS), Client(program) as client:
+        result = await client.call_tool("ask", {"question": QUESTION})
+        assert result.structured_content["sources"][0]["filePath"] == "src/budget.py"
+
+
+def test_calls_may_be_piped_in_and_what_is_none_is_refused(served: Served) -> None:
+    calls: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": INITIALIZE},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "rag_query", "arguments": {"question": QUESTION}}},
+    ]
+    lines = [json.dumps({"jsonrpc": "2.0", **call}).encode() for call in calls]
+    done = subprocess.run(  # noqa: S603 - our own command
+        [COMMAND, "mcp"],
+        input=b"\n".join([b"garbage", *lines, b"[]"]),
+        cwd=served.folder,
+        env=served.environ,
+        capture_output=True,
+        timeout=SECONDS,
+        check=True,
+    )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [answer["error"]["code"] for answer in answers if answer["id"] is None] == [-32700, -32600]
+    found = {answer["id"]: answer["result"] for answer in answers if answer["id"]}
+    assert found[1]["serverInfo"]["name"] == "pilot-rag-ask"
+    assert found[2]["structuredContent"]["hits"][0]["filePath"] == "src/budget.py"
+
+
 def test_the_facade_asks_the_running_server(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HOME", "RAGPILOT_HOME"):
         monkeypatch.setenv(name, served.environ[name])
@@ -258,15 +297,19 @@ def test_the_facade_asks_the_running_server(served: Served, monkeypatch: pytest.
     assert query_rag_for_task_sync("Context budget", "enforce the most tokens", actor=stranger) == ""
 
 
-def test_a_snippet_names_the_running_server(served: Served) -> None:
-    done = subprocess.run(  # noqa: S603 - our own command
-        [COMMAND, "mcp", "config", "--client", "claude-code"],
+def config_for(served: Served, *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603 - our own command
+        [COMMAND, "mcp", "config", "--client", "claude-code", *options],
         cwd=served.folder,
         env=served.environ,
         capture_output=True,
         text=True,
         timeout=SECONDS,
-        check=False,
+        check=True,
     )
+
+
+def test_a_snippet_names_the_running_server(served: Served) -> None:
+    done = config_for(served)
     assert json.loads(done.stdout)["mcpServers"]["pilot-rag-ask"] == {"type": "http", "url": f"{served.address}/mcp"}
     assert ".mcp.json" in done.stderr
