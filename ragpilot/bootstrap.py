@@ -213,6 +213,8 @@ async def embedder_of(environment: Environment) -> Embedder:
 
 DEFAULT_MODELS = {"ollama": "nomic-embed-text"}
 """Embedding models of kinds that serve many, where none is configured."""
+WITHOUT = {"minilm": ("model", "url"), "fastembed": ("url",)}
+"""Settings that a kind of embedder does not read: one is what it is, and a model of files has no address."""
 
 
 def usual_embedders(configured: EmbedderSettings) -> list[EmbedderSettings]:

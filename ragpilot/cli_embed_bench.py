@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 SECONDS: Final = 600.0
 """The longest that one embedder is measured; a model on a slow machine is given up."""
 
-_WITHOUT: Final = {"minilm": ("model", "url"), "fastembed": ("url",)}
-"""Parts that a kind does not take: the embedded one is what it is, and a model of a file has no address."""
-
 _COLUMNS: Final = (
     ("embedder", "name", "{}"),
     ("dim", "dimensions", "{}"),
@@ -105,6 +102,8 @@ def candidates_of(environment: Environment, others: Sequence[EmbedderSettings]) 
 
 def parse(text: str) -> EmbedderSettings:
     """``KIND[:MODEL][@URL]`` as settings. Raises InvalidRequestError."""
+    from ragpilot.bootstrap import WITHOUT
+
     match = re.fullmatch(r"(?P<kind>[a-z]+)(:(?P<model>.+?))?(@(?P<url>https?://.+))?", text)
     try:
         if match is None:
@@ -114,7 +113,7 @@ def parse(text: str) -> EmbedderSettings:
         kinds = ", ".join(get_args(EmbedderSettings.model_fields["kind"].annotation))
         hint = f"KIND is one of {kinds}; :MODEL and @URL may follow."
         raise InvalidRequestError(f"--with {text!r} names no embedder.", field="with", hint=hint) from None
-    for name in _WITHOUT.get(chosen.kind, ()):
+    for name in WITHOUT.get(chosen.kind, ()):
         if getattr(chosen, name) is not None:
             raise InvalidRequestError(f"--with {text!r}: {chosen.kind} takes no {name}.", field="with")
     return chosen
