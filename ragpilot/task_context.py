@@ -190,7 +190,10 @@ async def _open_index(environment: Environment, actor: Actor, query: str) -> str
     if embedded and environment.settings.store.path is None and not environment.state.exists():
         logger.info("no context for a task: nothing is indexed for its folder")
         return ""
-    async with opened_index(environment) as searcher:
+    # Here, and not above: it loads every vendor's library, of which a planner with a server has no need.
+    from ragpilot.bootstrap import build
+
+    async with opened_index(environment, build) as searcher:
         return await _search(searcher, actor, query)
 
 

@@ -7,28 +7,44 @@ and only one process at a time may hold an embedded store.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from typing import Final
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from typing import Final, Protocol
 from weakref import WeakKeyDictionary
 
 from ragpilot.config import Environment
 from ragpilot.runtime import OwnerLock
 from ragpilot.searching import SearchService
 
+
+class Composed(Protocol):
+    """An application, as far as it is asked here."""
+
+    @property
+    def searcher(self) -> SearchService:
+        """Searches without an answer."""
+        ...
+
+    async def put_grants_in_force(self) -> None:
+        """Have every document readable by whom the configuration says."""
+        ...
+
+
+Build = Callable[[Environment], AbstractAsyncContextManager[Composed]]
+
 _OPENED: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, list[_Opened]]] = WeakKeyDictionary()
 
 
 @asynccontextmanager
-async def opened_index(environment: Environment) -> AsyncIterator[SearchService]:
-    """The search of the index of ``environment``; the last one out closes it.
+async def opened_index(environment: Environment, build: Build) -> AsyncIterator[SearchService]:
+    """The search of the index of ``environment``, composed by ``build``; the last one out closes it.
 
     Raises StoreInUseError where another process, or another event loop, holds it, and whatever opening it raises.
     """
     shared = _OPENED.setdefault(asyncio.get_running_loop(), [])
     one = next((opened for opened in shared if opened.environment == environment), None)
     if one is None:
-        one = _Opened(environment)
+        one = _Opened(environment, build)
         shared.append(one)
     one.users += 1
     try:
@@ -44,8 +60,9 @@ async def opened_index(environment: Environment) -> AsyncIterator[SearchService]
 class _Opened:
     """An application in a task of its own, which is there before its first user and after its last."""
 
-    def __init__(self, environment: Environment) -> None:
+    def __init__(self, environment: Environment, build: Build) -> None:
         self.environment = environment
+        self._build = build
         self.users = 0
         self.searcher: asyncio.Future[SearchService] = asyncio.get_running_loop().create_future()
         self._unused = asyncio.Event()
@@ -60,11 +77,8 @@ class _Opened:
             await asyncio.shield(self._task)
 
     async def _run(self) -> None:
-        # Here, and not above: it loads every vendor's library, of which a planner with a server has no need.
-        from ragpilot.bootstrap import build
-
         try:
-            async with _owned(self.environment), build(self.environment) as application:
+            async with _owned(self.environment), self._build(self.environment) as application:
                 await application.put_grants_in_force()
                 self.searcher.set_result(application.searcher)
                 await self._unused.wait()
