@@ -189,8 +189,10 @@ def _actor(environment: Environment, name: str) -> Actor:
             return Actor(actor.name, frozenset(actor.principals), frozenset(actor.permissions))
     if not settings.actors and name == "local":
         return Actor(name, frozenset(settings.local.principals))
-    names = [actor.name for actor in settings.actors] or ["local"]
-    raise ConfigError(f"There is no actor {name!r}.", hint=f"There are: {', '.join(names)}.")
+    if not settings.actors:
+        raise ConfigError(f"There is no actor {name!r}: none is configured.", hint="Whoever is here asks as 'local'.")
+    names = ", ".join(actor.name for actor in settings.actors)
+    raise ConfigError(f"There is no actor {name!r}.", hint=f"There are: {names}.")
 
 
 def _corpora(environment: Environment, name: str | None) -> list[CorpusSettings]:

@@ -218,6 +218,8 @@ def test_explain_what_no_grant_matches(shop: Shop, capsys: pytest.CaptureFixture
 def test_explain_without_actors_and_for_what_is_not_indexed(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
     assert "index: not indexed" in ran(capsys, "explain", "src/new.py")[0]
     assert explained(capsys, "src/app.py", "--actor", "local")["mayRead"] is True
+    _, told = ran(capsys, "explain", "src/app.py", "--actor", "ann", code=2)
+    assert told == "Error: There is no actor 'ann': none is configured.\nWhoever is here asks as 'local'.\n"
     assert "actor" not in ran(capsys, "explain", "src/app.py")[0]
     (shop.root / "logo.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
     assert cli.run(["index", "--quiet"]) == 0
