@@ -25,6 +25,8 @@ from tests.protocol.openai_server import OpenAiServer
 PIECES = ["The ", "budget ", "is ", "enforced ", "in ", "`fill`", " [1]."]
 OLLAMA = os.environ.get("RAGPILOT_TEST_OLLAMA_URL")
 """A real server, to run the suite over it as well; with RAGPILOT_TEST_OLLAMA_MODEL, a model that it has."""
+REAL_SECONDS = 600
+"""For one test over a real model, which has to be loaded and may run on a busy processor."""
 
 
 def _ollama_server() -> OllamaServer:
@@ -45,7 +47,7 @@ if OLLAMA:
     _model = os.environ.get("RAGPILOT_TEST_OLLAMA_MODEL", "qwen2.5-coder:1.5b")
     MODELS["ollama"] = lambda: OllamaChat(OLLAMA, _model)
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.timeout(REAL_SECONDS)]
 
 TEXT = "def fill(hits, budget):\n    '''Put hits in while the budget lasts.'''\n    return hits[:budget]"
 PROMPT = Prompt(
@@ -67,7 +69,7 @@ class Case:
 async def case(request: pytest.FixtureRequest) -> AsyncIterator[Case]:
     make = MODELS[request.param]
     model = make()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(REAL_SECONDS if request.param == "ollama" else 30):
         yield Case(make, model)
     await model.aclose()
 

@@ -23,6 +23,8 @@ from tests.protocol.openai_server import OpenAiServer
 
 OLLAMA = os.environ.get("RAGPILOT_TEST_OLLAMA_URL")
 """A real server, to run the suite over it as well; with RAGPILOT_TEST_OLLAMA_EMBEDDER, a model that it has."""
+REAL_SECONDS = 600
+"""For one test over a real model, which has to be loaded and may run on a busy processor."""
 
 
 def _ollama_server() -> OllamaServer:
@@ -39,7 +41,7 @@ if OLLAMA:
     _model = os.environ.get("RAGPILOT_TEST_OLLAMA_EMBEDDER", "nomic-embed-text")
     EMBEDDERS["ollama"] = lambda: OllamaEmbedder(OLLAMA, _model)
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.timeout(REAL_SECONDS)]
 
 TEXTS = [
     "def truncate(text, tokens): return the longest prefix",
@@ -64,7 +66,7 @@ class Case:
 async def case(request: pytest.FixtureRequest) -> AsyncIterator[Case]:
     make = EMBEDDERS[request.param]
     embedder = await prepared(make())
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(REAL_SECONDS if request.param == "ollama" else 60):
         yield Case(make, embedder)
     await embedder.aclose()
 

@@ -38,7 +38,7 @@ TERMS = list(range(300))
 
 pytestmark = [
     pytest.mark.asyncio,
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(3_600),
     pytest.mark.filterwarnings("ignore:Local mode performs exact"),
     pytest.mark.filterwarnings("ignore:Payload indexes have no effect"),
 ]
