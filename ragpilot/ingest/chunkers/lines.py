@@ -15,7 +15,10 @@ _FILL = 0.4
 """A boundary that leaves the piece before it emptier than this costs up to ``_EMPTY`` more."""
 _EMPTY = 10.0
 _LEAST_FILL = 0.1
-"""Emptier than this a piece is only where nothing else can be: a row is not worth a span."""
+"""Emptier than this a piece is only where nothing else can be, and so is what is left for the last one: a row is not
+worth a span."""
+_LONG_RULE, _FEW_CHARACTERS = 200, 8
+"""A row of so many characters, of which few are different and none is a letter, is a rule."""
 
 
 class Lines:
@@ -93,15 +96,16 @@ def cut(lines: Lines, start: int, end: int, max_chars: int, cost: Cost) -> Itera
                 yield Cut(start, start, part)
             start += 1
             continue
-        after = _boundary(lines, start, size, max_chars, cost)
+        after = _boundary(lines, start, end, max_chars, cost)
         last = lines.trim(start, after - 1)
         assert last is not None, "a piece begins at a row that is not blank"  # noqa: S101
         yield Cut(start, last[1], lines.text(start, last[1]))
         start = after
 
 
-def _boundary(lines: Lines, start: int, size: int, max_chars: int, cost: Cost) -> int:
+def _boundary(lines: Lines, start: int, end: int, max_chars: int, cost: Cost) -> int:
     """The row at which the next piece begins, so that the one from ``start`` fits; at least ``start + 1``."""
+    size = lines.size(start, end)
     target = size / -(-size // max_chars)
     fallback = start + 1
     best: tuple[bool, float, float, int] | None = None
@@ -110,7 +114,7 @@ def _boundary(lines: Lines, start: int, size: int, max_chars: int, cost: Cost) -
         fallback = row
         if not lines.blank(row):
             emptiness = max(0.0, 1.0 - used / (target * _FILL))
-            stump = used < target * _LEAST_FILL
+            stump = min(used, lines.size(row, end)) < target * _LEAST_FILL
             candidate = (stump, cost(row) + _EMPTY * emptiness, abs(target - used), row)
             best = candidate if best is None or candidate < best else best
         row += 1
@@ -118,7 +122,13 @@ def _boundary(lines: Lines, start: int, size: int, max_chars: int, cost: Cost) -
 
 
 def cut_row(row: str, max_chars: int) -> Iterator[str]:
-    """One long row in pieces of at most ``max_chars``: at white space or punctuation where some is near."""
+    """One long row in pieces of at most ``max_chars``: at white space or punctuation where some is near.
+
+    Of a rule (``# =====``) that is so long, the first piece says all.
+    """
+    if _is_long_rule(row):
+        yield row.strip()[:max_chars]
+        return
     position = 0
     while position < len(row):
         stop = min(position + max_chars, len(row))
@@ -128,6 +138,11 @@ def cut_row(row: str, max_chars: int) -> Iterator[str]:
         if piece.strip():
             yield piece
         position = stop
+
+
+def _is_long_rule(row: str) -> bool:
+    few = len(row) >= _LONG_RULE and row.isascii() and len(set(row)) <= _FEW_CHARACTERS
+    return few and not any(map(str.isalnum, row))
 
 
 def _row_boundary(row: str, position: int, stop: int) -> int:

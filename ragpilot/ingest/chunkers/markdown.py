@@ -1,4 +1,7 @@
-"""Markdown, cut at headings; fences, tables and HTML blocks stay whole when they fit."""
+"""Markdown, cut at headings; fences, tables and HTML blocks stay whole when they fit.
+
+A table that does not has its head on every piece.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,21 @@ from ragpilot.ingest.chunkers.markdown_blocks import Blocks, Row, read_blocks
 from ragpilot.ingest.chunkers.sections import chunk_sections, split_sections
 from ragpilot.ingest.chunkers.spans import Span
 
+_LARGEST_HEAD = 3
+"""A table's head is not repeated where it takes more than this part of a piece."""
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s")
 
 
 def chunk_markdown(path: str, lines: Lines, max_chars: int) -> list[Span]:
     """A Markdown document as spans."""
     blocks = read_blocks(lines)
-    return chunk_sections(path, lines, split_sections(lines, blocks.headings), _cost(lines, blocks), max_chars)
+    sections = split_sections(lines, blocks.headings)
+
+    def table_head(row: int) -> str:
+        head = blocks.heads.get(row, "")
+        return head if len(head) <= max_chars // _LARGEST_HEAD else ""
+
+    return chunk_sections(path, lines, sections, _cost(lines, blocks), max_chars, table_head)
 
 
 def _cost(lines: Lines, blocks: Blocks) -> Cost:

@@ -37,6 +37,8 @@ class Blocks:
 
     headings: list[Heading] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
+    heads: dict[int, str] = field(default_factory=dict)
+    """For each row of a table below its head, that head with its rule."""
 
 
 def read_blocks(lines: Lines) -> Blocks:
@@ -49,6 +51,8 @@ def read_blocks(lines: Lines) -> Blocks:
         end = _block_end(lines, row)
         if end is not None:
             _mark(blocks, row, end)
+            if _is_table(lines, row):
+                blocks.heads.update(dict.fromkeys(range(row + 2, end + 1), lines.text(row, row + 1)))
             row, paragraph = end + 1, -1
             continue
         heading = _heading(lines, row, paragraph)
@@ -103,12 +107,19 @@ def _block_end(lines: Lines, row: int) -> int | None:
         return _fence_end(lines, row, fence)
     if text.lstrip().startswith("<"):
         return _html_end(lines, row)
-    if "|" in text and row + 1 < len(lines) and "-" in lines.rows[row + 1] and _TABLE_RULE.match(lines.rows[row + 1]):
+    if _is_table(lines, row):
         end = row + 1
         while end + 1 < len(lines) and "|" in lines.rows[end + 1]:
             end += 1
         return end
     return None
+
+
+def _is_table(lines: Lines, row: int) -> bool:
+    """Whether a row is the head of a table: a rule stands below it."""
+    if "|" not in lines.rows[row] or row + 1 >= len(lines) or _FENCE.match(lines.rows[row]):
+        return False
+    return "-" in lines.rows[row + 1] and _TABLE_RULE.match(lines.rows[row + 1]) is not None
 
 
 def _fence_end(lines: Lines, row: int, fence: re.Match[str]) -> int | None:

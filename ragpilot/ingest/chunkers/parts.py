@@ -110,9 +110,15 @@ def _pack(before: Part, part: Part, lines: Lines, max_chars: int) -> bool:
     joined = lines.size(before.start, part.end)
     if before.apart or part.apart:
         return not before.apart and not before.name and sizes[0] < _TRIFLE and joined <= max_chars
-    if min(sizes) < _TRIFLE and joined <= max_chars:
+    if min(sizes) < _TRIFLE and (joined <= max_chars or _says_nothing(before, part, lines, max_chars)):
         return True
     return max(sizes) < _SMALL and joined <= max_chars // 2
+
+
+def _says_nothing(before: Part, part: Part, lines: Lines, max_chars: int) -> bool:
+    """Whether one of the two is nothing but brackets beside one that is cut anyway."""
+    small, large = (before, part) if _size(before, lines) < _TRIFLE else (part, before)
+    return _size(large, lines) > max_chars and not any(map(str.isalnum, lines.text(small.start, small.end)))
 
 
 def _size(part: Part, lines: Lines) -> int:

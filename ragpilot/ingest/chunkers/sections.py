@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ragpilot.ingest.chunkers.labels import BREADCRUMB, header, numbered
-from ragpilot.ingest.chunkers.lines import Cost, Lines, cut
+from ragpilot.ingest.chunkers.lines import Cost, Cut, Lines, cut
 from ragpilot.ingest.chunkers.spans import Span
 from ragpilot.ingest.chunkers.words import first_sentence, phrase
 
 _TINY = 24
 """A section with fewer characters below its heading says nothing without its neighbour."""
 _MOST_TITLES = 3
+_BELOW_HEADING = 20.0
+"""What it costs to part a heading from what stands below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +67,13 @@ def join_tiny(sections: Sequence[Section], lines: Lines, max_chars: int) -> list
     joined: list[Section] = []
     for section in sections:
         before = joined[-1] if joined else None
-        if before is None or not _tiny(before, lines) or lines.size(before.start, section.end) > max_chars:
+        if before is None or not _tiny(before, lines):
             joined.append(section)
         elif section.trail[: len(before.trail)] == before.trail:
             section.start = before.start
             joined[-1] = section
+        elif lines.size(before.start, section.end) > max_chars:
+            joined.append(section)
         elif section.trail[:-1] == before.trail[:-1] and section.trail:
             before.end, before.also = section.end, (*before.also, section.trail[-1])
         else:
@@ -77,11 +81,26 @@ def join_tiny(sections: Sequence[Section], lines: Lines, max_chars: int) -> list
     return joined
 
 
-def chunk_sections(path: str, lines: Lines, sections: Sequence[Section], cost: Cost, max_chars: int) -> list[Span]:
-    """Sections as spans: breadcrumb as title and in the header, with the first sentence."""
+def chunk_sections(
+    path: str,
+    lines: Lines,
+    sections: Sequence[Section],
+    cost: Cost,
+    max_chars: int,
+    again: Callable[[int], str] = lambda _: "",
+) -> list[Span]:
+    """Sections as spans: breadcrumb as title and in the header, with the first sentence.
+
+    ``again`` gives what a piece that begins at a row says first, since it means nothing without: a table's head.
+    """
+    below = {row for section in sections if (row := _first_row(lines, section)) is not None}
+
+    def cost_below(row: int) -> float:
+        return cost(row) + (_BELOW_HEADING if row in below else 0.0)
+
     spans: list[Span] = []
     for section in join_tiny(sections, lines, max_chars):
-        cuts = list(cut(lines, section.start, section.end, max_chars, cost))
+        cuts = list(_cut(lines, section, cost_below, max_chars, again))
         names = [*section.trail, *section.also]
         for index, piece in enumerate(cuts):
             opening = max(piece.start, section.body) if index == 0 else piece.start
@@ -91,6 +110,33 @@ def chunk_sections(path: str, lines: Lines, sections: Sequence[Section], cost: C
                 title += f" ({index + 1}/{len(cuts)})"
             spans += numbered([piece], title, None, header(path, phrase(" ".join(names)), doc=doc))
     return spans
+
+
+def _cut(lines: Lines, section: Section, cost: Cost, max_chars: int, again: Callable[[int], str]) -> Iterator[Cut]:
+    start = section.start
+    while start <= section.end:
+        first = again(start)
+        room = max_chars - len(first) - 1 if first else max_chars
+        for piece in cut(lines, start, section.end, room, cost):
+            start = piece.end + 1
+            yield piece._replace(text=f"{first}\n{piece.text}") if first else piece
+            if again(_next_row(lines, start)) != first:
+                break  # the next piece has other room
+        else:
+            return
+
+
+def _next_row(lines: Lines, row: int) -> int:
+    """The first row from ``row`` on that is not blank."""
+    while row < len(lines) and lines.blank(row):
+        row += 1
+    return row
+
+
+def _first_row(lines: Lines, section: Section) -> int | None:
+    """The first row below a section's own heading; None where nothing stands there."""
+    row = _next_row(lines, section.body)
+    return row if section.start < row <= section.end else None
 
 
 def _tiny(section: Section, lines: Lines) -> bool:

@@ -25,12 +25,20 @@ def assert_sound(text: str, spans: Sequence[Span], max_chars: int, source_type: 
         if source_type not in RENDERED:
             whole = "\n".join(rows[span.start_line - 1 : span.end_line])
             part_of_row = span.start_line == span.end_line and span.text in rows[span.start_line - 1]
-            assert span.text == whole or part_of_row
+            assert span.text == whole or part_of_row or _has_a_head_above(span, whole, rows)
             assert span.start_line > before or (span.start_line == before == span.end_line and part_of_row)
         before = span.end_line
         covered.update(range(span.start_line, span.end_line + 1))
     missing = [number for number, row in enumerate(rows, 1) if row.strip() and number not in covered]
     assert source_type == "notebook" or not missing, f"rows {missing[:5]} are in no span"
+
+
+def _has_a_head_above(span: Span, whole: str, rows: Sequence[str]) -> bool:
+    """Whether two rows from above stand before a span's own: the head of a table, and its rule."""
+    head, _, below = span.text.partition("\n")
+    rule, _, text = below.partition("\n")
+    place = next((at for at in range(span.start_line - 1) if list(rows[at : at + 2]) == [head, rule]), None)
+    return text == whole and place is not None and "|" in head and set(rule) <= set("|-: \t")
 
 
 def sound_spans(path: str, text: str, source_type: str, *, max_chars: int = 1000) -> list[Span]:

@@ -49,6 +49,14 @@ def test_json_by_keys_at_the_first_indentation() -> None:
     assert titles("package.json", text) == [("scripts, name", 1, 17)]
 
 
+def test_brackets_alone_are_no_span() -> None:
+    values = ",\n".join(f'    "key{number}": "{"some value " * 6}"' for number in range(30))
+    spans = sound_spans("a.json", f'{{\n  "only": {{\n{values}\n  }}\n}}\n', "config")
+
+    assert spans[0].text.startswith('{\n  "only": {')
+    assert all(any(map(str.isalnum, span.text)) for span in spans)
+
+
 def test_dockerfiles_by_stage_and_makefiles_by_target() -> None:
     stages = (
         "FROM python:3 AS build\n"

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ragpilot.ingest.chunkers import Span
+from ragpilot.ingest.chunkers.code.macros import without_macros
 from tests.unit.chunkers.soundness import places, sound_spans
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -140,6 +141,20 @@ EXPECTED: Mapping[tuple[str, str], Mapping[str, tuple[int, int]]] = {
         "top_level!": (45, 49),
         "tests.routes": (51, 58),
     },
+    ("widgets.cpp", "code-cpp"): {
+        "api_open": (1, 4),
+        "api_close": (5, 5),
+        "LIB_EXPORT": (6, 15),
+        "Widget": (17, 25),
+        "Widget.size": (27, 30),
+        "Widget.size_": (32, 34),
+        "widen": (36, 41),
+        "DllMain": (43, 45),
+        "WidgetTest.KeepsItsSize": (47, 49),
+        "WidgetFixture.Grows": (51, 54),
+        "read": (56, 59),
+        "Mode": (61, 64),
+    },
     ("stack.cpp", "code-cpp"): {
         "ds.detail.Stack": (3, 10),
         "ds.detail.Stack.push": (12, 14),
@@ -147,7 +162,7 @@ EXPECTED: Mapping[tuple[str, str], Mapping[str, tuple[int, int]]] = {
         "ds.detail.Stack.operator=": (27, 32),
         "Ints": (34, 34),
         "Color": (36, 36),
-        "stack_size": (39, 42),
+        "stack_size": (38, 42),
         "ds.detail.Stack.~Stack": (44, 47),
     },
     ("stack.go", "code-go"): {
@@ -227,6 +242,27 @@ def test_jsx_and_angle_bracket_casts_each_have_their_grammar() -> None:
 
     assert places(sound_spans("a.ts", cast, "code-typescript"))["f"] == (2, 4)
     assert places(sound_spans("a.tsx", view, "code-typescript"))["f"] == (2, 4)
+
+
+def test_what_only_opens_something_stays_with_what_follows() -> None:
+    body = "\n".join(f"        step_{number}(with_some, arguments)" for number in range(12))
+    code = f"import sys\n\nif sys.platform == 'win32':\n\n    def run():\n{body}\n\nelse:\n\n    def run():\n{body}\n"
+
+    spans = sound_spans("a.py", code, "code-python")
+
+    assert [span.symbol for span in spans] == [None, "run", "run"]
+    assert spans[2].text.startswith("else:\n\n    def run():")
+
+
+def test_blanked_macros_leave_every_byte_where_it_was() -> None:
+    data = (FIXTURES / "widgets.cpp").read_bytes()
+
+    blanked = without_macros(data)
+
+    assert len(blanked) == len(data)
+    assert all(new in (old, 0x20, ord("1")) for old, new in zip(data, blanked, strict=True))
+    assert b"LIB_" not in blanked.replace(b"#  define LIB_EXPORT export", b"")
+    assert b"MODE_A,\n  MODE_B\n" in blanked
 
 
 def test_a_url_in_a_template_literal_swallows_nothing() -> None:

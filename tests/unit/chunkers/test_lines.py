@@ -32,6 +32,17 @@ def test_a_long_row_is_cut_at_white_space_and_its_pieces_share_a_row() -> None:
     assert "".join(piece.text for piece in found if piece.start == 1) == lines.rows[1]
 
 
+def test_the_last_piece_is_no_stump_either() -> None:
+    text = "\n".join(["statement();" * 4] * 20 + ["end"])
+
+    assert len(pieces(text, 500)[-1]) > 100
+
+
+def test_a_rule_of_any_length_is_one_piece() -> None:
+    assert list(cut_row("# " + "=" * 3000, 1000)) == ["# " + "=" * 998]
+    assert list(cut_row("  " + "+-" * 300, 100)) == ["+-" * 50]
+
+
 def test_a_row_without_any_boundary_is_cut_anyway_but_not_inside_a_cluster() -> None:
     assert [len(part) for part in cut_row("x" * 2500, 1000)] == [1000, 1000, 500]
     family = "\U0001f469\u200d\U0001f469\u200d\U0001f467"

@@ -142,6 +142,49 @@ def test_a_fence_or_a_table_that_fits_is_not_cut() -> None:
         assert any(block.strip() in span.text for span in spans)
 
 
+def test_a_long_table_has_its_head_on_every_piece() -> None:
+    head = "| Setting | Meaning |\n|---|---|"
+    rows = [f"| `key.{number}` | what the setting number {number} means to a reader |" for number in range(40)]
+    text = "# Settings\n\nAll of them.\n\n" + head + "\n" + "\n".join(rows) + "\n\nThe end.\n"
+
+    first, *others = sound_spans("docs/a.md", text, "docs-markdown", max_chars=600)
+
+    assert first.text.startswith("# Settings\n\nAll of them.\n\n" + head + "\n| `key.0` |")
+    assert len(others) > 3
+    assert all(span.text.startswith(head + "\n| `key.") for span in others)
+    assert others[0].start_line == first.end_line + 1
+    assert others[-1].text.endswith("The end.")
+    assert all(sum(row in span.text for span in (first, *others)) == 1 for row in rows)
+
+
+def test_a_head_that_would_fill_a_piece_is_not_repeated() -> None:
+    head = "| " + " | ".join(f"column number {number}" for number in range(12)) + " |\n|" + "---|" * 12
+    text = head + "\n" + "\n".join("| " + " | ".join("cell" for _ in range(12)) + " |" for _ in range(20))
+
+    spans = sound_spans("docs/a.md", text, "docs-markdown", max_chars=400)
+
+    assert sum("column number 3" in span.text for span in spans) == 1
+
+
+def test_a_heading_is_never_alone_where_something_stands_below_it() -> None:
+    long = "\n\n".join(f"Paragraph {number} says something of its own. " * 4 for number in range(12))
+    text = f"# Guide\n\n## New in this version\n\n{long}\n\n## Next\n\n```\n{long}\n```\n"
+
+    spans = sound_spans("docs/a.md", text, "docs-markdown", max_chars=500)
+
+    assert spans[0].text.startswith("# Guide\n\n## New in this version\n\nParagraph 0")
+    assert spans[0].title.startswith("Guide › New in this version (1/")
+    assert any(span.text.startswith("## Next\n\n```\nParagraph 0") for span in spans)
+
+
+def test_a_rule_at_the_end_is_no_piece_of_its_own() -> None:
+    text = "# A\n\n" + "\n\n".join("words " * 30 for _ in range(5)) + "\n\n---\n\n# B\n\nmore words below it\n"
+
+    spans = sound_spans("docs/a.md", text, "docs-markdown", max_chars=400)
+
+    assert not any(span.text.strip() == "---" for span in spans)
+
+
 def test_a_fence_inside_an_indented_list_item_is_one_block() -> None:
     text = "# T\n\n1. Do it:\n\n    ```sh\n# at the margin\n    ```\n\nMore words at the end.\n"
 

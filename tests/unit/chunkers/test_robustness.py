@@ -12,6 +12,7 @@ from ragpilot.ingest.chunkers.code import grammar
 from ragpilot.ingest.chunkers.code.language import Kind
 from ragpilot.ingest.chunkers.code.languages.go import GO
 from ragpilot.ingest.chunkers.code.languages.python import PYTHON
+from ragpilot.ingest.chunkers.code.macros import without_macros
 from ragpilot.ingest.chunkers.code.selfcheck import problem
 from tests.unit.chunkers.soundness import assert_sound, sound_spans, symbols
 
@@ -92,6 +93,27 @@ def test_hostile_texts_take_no_longer_than_others(path: str, source_type: str, t
         spans, _ = chunk_text_with_notes(path, text, source_type)
 
     assert_sound(text, spans, 1000, source_type)
+
+
+MACROS = (
+    "AB_CD ",
+    "AB_CD\n",
+    "AB_CD(",
+    ", AB_CD((",
+    "#if x \\\n",
+    'extern "C" {\n',
+    "class A_B(",
+    "if AB_C (",
+    "AB_CD a<",
+)
+
+
+@pytest.mark.parametrize("row", MACROS)
+def test_looking_for_macros_takes_linear_time(row: str) -> None:
+    data = (row * (500_000 // len(row))).encode()
+    started = time.process_time()
+    assert len(without_macros(data)) == len(data)
+    assert time.process_time() - started < 2
 
 
 def test_a_minified_file_is_cut_by_size() -> None:

@@ -22,7 +22,7 @@ _MOST_TITLES = 3
 def chunk_code(path: str, text: str, lines: Lines, language: Language, max_chars: int) -> list[Span]:
     """A file of code as spans. Raises GrammarError when it cannot be parsed."""
     source = Source(text)
-    root = parse(language, source.data).root_node
+    root = parse(language, language.prepare(source.data)).root_node
     module = outline(root, lines, source, language, max_chars)
     cost = _once(lambda: statement_cost(root, lines))
     spans: list[Span] = []

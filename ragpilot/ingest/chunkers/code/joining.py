@@ -13,8 +13,14 @@ from ragpilot.ingest.chunkers.lines import Lines
 
 _CLOSER = re.compile(
     r"(?:[\s})\];,>]|\(\))*(?:\b(?:end|fi|done|esac)\b[\s})\];,.]*|#(?:endif|else)\b.*)?(?:(?<=.)(?://|/\*|#).*)?"
+    r"|(?:[A-Z0-9]+_)*END(?:_[A-Z0-9]+)*"
 )
 _LONGEST_CLOSER = 80
+_OPENER = re.compile(
+    r"[\w$.\"' ]{0,24}[{(\[:]|(?:else|try|do|then|begin|finally|ensure)\b[ \w]{0,16}[{:]?"
+    r"|(?:[A-Z0-9]+_)*BEGIN(?:_[A-Z0-9]+)*"
+)
+"""What only begins something: ``else:``, ``const (``, ``theme: {``."""
 _REMARKS = ("#", "//", "/*", "*", "--", ";")
 _SMALL = 60
 """Rows outside every declaration that are this short, and name nothing, go with their neighbour."""
@@ -78,6 +84,8 @@ def _belongs_below(before: Segment, segment: Segment, lines: Lines) -> bool:
         return False
     if before.head and before.unit.kind is Kind.SCOPE and before.unit.symbol:
         return size < _SMALL_HEAD
+    if before.bare and before.start == before.end and _OPENER.fullmatch(lines.rows[before.start].strip()):
+        return True
     if not before.bare or before.start == 0:
         return False
     rows = lines.rows[before.start : before.end + 1]

@@ -95,6 +95,11 @@ def no_docstring(_node: Node, _source: Source) -> str:
     return ""
 
 
+def as_it_is(data: bytes) -> bytes:
+    """Of languages whose grammars understand what people write."""
+    return data
+
+
 def plain_signature(outer: Node, declared: Declared, source: Source) -> str:
     """What stands before the body, decorators included."""
     stop = declared.body.start_byte if declared.body is not None else declared.node.end_byte
@@ -137,6 +142,8 @@ class Language:
     """Names that a minor node declares, where no path leads to them."""
     docstring: Callable[[Node, Source], str] = no_docstring
     signature: Callable[[Node, Declared, Source], str] = plain_signature
+    prepare: Callable[[bytes], bytes] = as_it_is
+    """What the parser is given in place of the text's bytes: as many, and every row where it was."""
     constructors: frozenset[str] = frozenset()
     """Names of callables that tell what their type is, and stay with its head when they fit."""
 

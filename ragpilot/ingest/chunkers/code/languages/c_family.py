@@ -7,6 +7,7 @@ import re
 from tree_sitter import Node
 
 from ragpilot.ingest.chunkers.code.language import Declared, Kind, Language, Path, Source
+from ragpilot.ingest.chunkers.code.macros import without_macros
 
 _LONGEST_NAME = 400
 _NAMES = frozenset({"identifier", "field_identifier", "type_identifier", "namespace_identifier"})
@@ -14,6 +15,9 @@ _COMPOSED = frozenset(
     {"qualified_identifier", "destructor_name", "operator_name", "template_function", "template_type", "operator_cast"}
 )
 _ARGUMENTS = re.compile(r"<[^<>]*>")
+_MACRO = re.compile(r"[A-Z][A-Z0-9_]+")
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_SUITE_AND_TEST = 2
 _TYPES = frozenset({"struct_specifier", "union_specifier", "enum_specifier", "class_specifier"})
 _WITH_TYPE = frozenset({"type_definition", "declaration", "field_declaration"})
 _PREPROCESSOR = frozenset({"preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef", "preproc_else"})
@@ -43,7 +47,10 @@ def _read(node: Node, source: Source) -> Declared | None:
     """Functions by their declarator; types where they have a body, also behind a typedef or before a variable."""
     body = node.child_by_field_name("body")
     if node.type == "function_definition":
-        name = _declarator_name(node.child_by_field_name("declarator"), source)
+        declarator = node.child_by_field_name("declarator")
+        name = _declarator_name(declarator, source)
+        if declarator is not None and _MACRO.fullmatch(name) and node.child_by_field_name("type") is None:
+            name = _what_a_macro_declares(declarator, source) or name
         return Declared(Kind.CALLABLE, name, node, body or _try_body(node)) if name else None
     if node.type == "namespace_definition":
         return Declared(Kind.SCOPE, source.field(node, "name").replace("::", "."), node, body)
@@ -54,6 +61,14 @@ def _read(node: Node, source: Source) -> Declared | None:
     if node.type == "type_definition":
         name = _declarator_name(node.child_by_field_name("declarator"), source) or name
     return Declared(Kind.TYPE, _qualified(name), shape, body) if name else None
+
+
+def _what_a_macro_declares(declarator: Node, source: Source) -> str:
+    """``TEST(StackTest, Pops) {`` declares ``StackTest.Pops``, ``DEFINE_HOOK(on_exit) {`` ``on_exit``."""
+    parameters = declarator.child_by_field_name("parameters")
+    texts = [source.text(child) for child in parameters.named_children] if parameters is not None else []
+    names = [text for text in texts[: 2 if len(texts) == _SUITE_AND_TEST else 1] if _IDENTIFIER.fullmatch(text)]
+    return ".".join(names)
 
 
 def _try_body(node: Node) -> Node | None:
@@ -85,6 +100,7 @@ C = Language(
     transparent=_TRANSPARENT | {"struct_specifier", "union_specifier", "enum_specifier"},
     read=_read,
     minor_names=_minor_names,
+    prepare=without_macros,
 )
 
 CPP = Language(
@@ -98,4 +114,5 @@ CPP = Language(
     transparent=_TRANSPARENT | _TYPES | {"linkage_specification"},
     read=_read,
     minor_names=_minor_names,
+    prepare=without_macros,
 )

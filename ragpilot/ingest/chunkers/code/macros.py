@@ -1,0 +1,103 @@
+"""What the preprocessor makes of C and C++ and a grammar, which runs none, takes for errors in the code around it.
+
+It is blanked before the parser sees it, byte for byte, so that every place stays what it is; what is shown and searched
+is the text as it stands. Only what is written as macros are counts, and only where it can be nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_MACRO = (
+    rb"(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|WINAPI|CALLBACK|APIENTRY|(?:FORCE|NO|ALWAYS)?INLINE|(?:DLL)?(?:EXPORT|IMPORT)"
+    rb"|NODISCARD|NORETURN|NOEXCEPT|OVERRIDE|CONSTEXPR|DEPRECATED|UNUSED|FINAL|HIDDEN|VISIBLE)\b"
+)
+_ARGUMENTS = rb"\((?:[^()\n]|\((?:[^()\n]|\([^()\n]{0,200}\)){0,200}\)){0,400}\)"
+_CALL = rb"%b(?:%b)?" % (_MACRO, _ARGUMENTS)
+_KEYWORD = (
+    rb"(?:class|struct|union|enum|auto|void|bool|char|int|short|long|float|double|unsigned|signed|constexpr|static|inline"
+    rb"|virtual|explicit|extern|friend|typedef|typename|template|using|namespace|decltype)\b"
+)
+_TWO_NAMES = rb"[A-Za-z_][\w:]{0,100}(?:<[^<>;{}\n]{0,100}>)?[ \t*&]{1,8}[A-Za-z_~]"
+
+_PLACES = (
+    # The idiom that makes a header's braces unequal: extern "C" { between #ifdef __cplusplus and #endif, and its end.
+    rb"^(?P<it>[ \t]*extern[ \t]+\"C(?:\+\+)?\"[ \t]*\{[ \t]*)\r?$(?=\n[ \t]*#[ \t]*endif)",
+    rb"^[ \t]*#[ \t]*if[^\n]*\n(?P<it>[ \t]*\}[^\n{}]{0,80})$(?=\n[ \t]*#[ \t]*endif)",
+    # Conditions, which hold whatever a compiler can say: #if __has_include(<x>) && \\ …
+    rb"^[ \t]*#[ \t]*(?:el)?if\b(?P<condition>[ \t(!](?:[^\n\\]|\\\r?\n|\\)*)$",
+    # Before a declaration: API_EXPORT int f().
+    rb"(?<![\w.>:\"(,=<#])(?P<it>%b)[ \t]{1,8}(?=%b|%b)" % (_CALL, _KEYWORD, _TWO_NAMES),
+    # Before a constructor or a destructor: CONSTEXPR_IF stack(int size).
+    rb"(?:^|[;{}>])[ \t]{0,80}(?P<it>%b)\s{1,40}(?=~?[A-Za-z_]\w{0,80}\(|operator\b)" % _CALL,
+    # Between a keyword and a name: class API_EXPORT Stack; if CONSTEXPR_IF (…).
+    rb"\b(?:class|struct|union|enum)[ \t]{1,8}(?P<it>%b)[ \t]{1,8}(?=[A-Za-z_])" % _CALL,
+    rb"\bif[ \t]{1,8}(?P<it>%b)[ \t]{0,8}(?=\()" % _MACRO,
+    # Behind a list of parameters: void f() API_NOEXCEPT {.
+    rb"\)[ \t]{0,8}(?:const[ \t]{1,8})?(?P<it>%b)\s{0,40}(?=[{;=]|->)" % _MACRO,
+)
+_EXPRESSIONS = tuple(re.compile(place, re.MULTILINE) for place in _PLACES)
+_ALONE = re.compile(rb"^[ \t]*(?P<it>%b(?:[ \t]{0,8}%b)?)[ \t]*(?://[^\n]*)?\r?$" % (_MACRO, _ARGUMENTS), re.MULTILINE)
+"""A row of its own: ``FMT_BEGIN_EXPORT``, ``Q_PROPERTY(int x READ x)``."""
+_PARAMETER = re.compile(rb",\s{0,80}%b\(" % _MACRO)
+"""A parameter of a template: ``template <class T, ENABLE_IF(is_integral<T>)>``."""
+
+_BRACKET = re.compile(rb"[()]")
+
+_GOES_ON = (b",", b"(", b"=", b"+", b"-", b"|", b"&", b"<", b"?", b"\\", b"*")
+"""What ends a row that is not yet the end of a statement."""
+_CONTINUES = (b"}", b")", b",", b"{", b"|", b"&", b"+", b"-", b"?", b"=", b"<", b";", b":", b".")
+"""What begins a row that goes on with the one before."""
+_NEAR = 400
+_LONGEST_CALL = 1_000
+
+
+def without_macros(data: bytes) -> bytes:
+    """The same bytes, with what the preprocessor would take away or make into something else replaced by blanks."""
+    found = bytearray(data)
+    for expression in _EXPRESSIONS:
+        for match in list(expression.finditer(found)):
+            if match.lastgroup == "condition":
+                _blank(found, *match.span("condition"))
+                found[match.start("condition") + 1] = ord("1")
+            elif not _is_directive(found, match.start("it")):
+                _blank(found, *match.span("it"))
+    for start, end in [*_alone(bytes(found)), *_parameters(bytes(found))]:
+        _blank(found, start, end)
+    return bytes(found)
+
+
+def _blank(found: bytearray, start: int, end: int) -> None:
+    found[start:end] = bytes(byte if byte in b"\r\n" else 0x20 for byte in found[start:end])
+
+
+def _is_directive(data: bytearray, at: int) -> bool:
+    near = max(0, at - _NEAR)
+    row = max(near, data.rfind(b"\n", near, at) + 1)
+    return data[row:at].lstrip().startswith(b"#")
+
+
+def _alone(data: bytes) -> Iterator[tuple[int, int]]:
+    for match in _ALONE.finditer(data):
+        before = data[max(0, match.start() - _NEAR) : match.start()].rstrip()[-1:]
+        behind = data[match.end() : match.end() + _NEAR].lstrip()[:1]
+        if before not in _GOES_ON and behind not in _CONTINUES:
+            yield match.span("it")
+
+
+def _parameters(data: bytes) -> Iterator[tuple[int, int]]:
+    matches = list(_PARAMETER.finditer(data))
+    if not matches:
+        return
+    closing: dict[int, int] = {}
+    opened: list[int] = []
+    for bracket in _BRACKET.finditer(data):
+        if bracket.group() == b"(":
+            opened.append(bracket.start())
+        elif opened:
+            closing[opened.pop()] = bracket.end()
+    for match in matches:
+        end = closing.get(match.end() - 1, 0)
+        if 0 < end < match.end() + _LONGEST_CALL and data[end : end + 40].lstrip()[:1] in (b",", b">"):
+            yield match.start(), end
