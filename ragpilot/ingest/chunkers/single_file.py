@@ -15,6 +15,7 @@ from ragpilot.ingest.chunkers.style import chunk_style
 
 _OPEN = re.compile(r"^<(script|style)\b([^>]*)>\s*$", re.IGNORECASE)
 _LANGUAGE = re.compile(r"""\blang=["']?(\w+)""")
+_PLAIN = re.compile(r"\s*(?:import|type|interface|//|/\*|(?:export\s+)?(?:const|let|var)\b(?!.*(?:=>|\bfunction\b)))")
 _MOST_BLOCKS = 16
 """Each costs a pass over the file; a component has three or four."""
 _LANGUAGES = {"ts": TYPESCRIPT, "typescript": TYPESCRIPT, "tsx": TSX}
@@ -90,8 +91,12 @@ def _place_tag(lines: Lines, row: int, spans: list[Span], path: str, max_chars: 
     at = next((index for index, span in enumerate(spans) if span.start_line > line), len(spans))
     opens = not lines.rows[row].lstrip().startswith("</")
     after = spans[at] if at < len(spans) else None
-    # A function begins at its own line; a rule may begin at the tag.
-    joins = after is not None and (after.symbol is None or "<style" in lines.rows[row].lower())
+    # A function begins at its own line; a rule, imports and plain variables may begin at the tag.
+    joins = after is not None and (
+        after.symbol is None
+        or "<style" in lines.rows[row].lower()
+        or _PLAIN.match(lines.rows[after.start_line - 1]) is not None
+    )
     follows = joins and after is not None and after.start_line == line + 1
     if opens and after is not None and follows and lines.size(row, after.end_line - 1) <= max_chars:
         spans[at] = replace(after, start_line=line, text=lines.text(row, after.end_line - 1))

@@ -11,15 +11,23 @@ _TOKENS = re.compile(
     r"(?P<comment>--[^\n]*|/\*.*?(?:\*/|\Z))"
     r"|(?P<string>'(?:[^'\\]|\\.|'')*'|\"[^\"\n]*\"|`[^`\n]*`|\[[^\]\n]*\]|(?P<dollar>\$\w*\$).*?(?:(?P=dollar)|\Z))"
     r"|(?P<word>\b(?:BEGIN|CASE|END)\b(?:[ \t]+(?:IF|LOOP|WHILE|REPEAT|CASE|TRANSACTION|TRAN|WORK)\b)?)"
-    r"|(?P<mark>;|^GO[ \t]*$|^/[ \t]*$|\n)",
+    r"|(?P<mark>;|\x1f|^GO[ \t]*$|^/[ \t]*$|\n)",
     re.DOTALL | re.IGNORECASE | re.MULTILINE,
 )
+_OTHER_DELIMITER = re.compile(
+    r"^DELIMITER[ \t]+(?P<mark>[^\s;]+)[ \t]*$(?P<region>.*?)(?:^DELIMITER[ \t]+;[ \t]*$|\Z)",
+    re.DOTALL | re.IGNORECASE | re.MULTILINE,
+)
+_NAME = r"(?:\"[^\"\n]+\"|`[^`\n]+`|\[[^\]\n]+\]|[\w$#]+)"
+_QUALIFIED = rf"{_NAME}(?:\.{_NAME})*"
 _DECLARES = re.compile(
     r"^\s*(?:CREATE|ALTER|DROP|REPLACE)\s+(?:OR\s+(?:REPLACE|ALTER)\s+)?"
     r"(?:(?:GLOBAL|LOCAL|TEMP|TEMPORARY|UNLOGGED|MATERIALIZED|UNIQUE|CLUSTERED|NONCLUSTERED|EXTERNAL|VIRTUAL|RECURSIVE|FORCE)\s+)*"
     r"(?:TABLE|VIEW|FUNCTION|PROCEDURE|PROC|TRIGGER|INDEX|TYPE|SEQUENCE|SCHEMA|DATABASE|DOMAIN|POLICY|ROLE|EXTENSION"
-    r"|PACKAGE(?:\s+BODY)?|MACRO)\s+(?:CONCURRENTLY\s+)?(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?:ONLY\s+)?(?P<name>[\w.\"`\[\]$#]+)"
-    r"|^\s*(?:INSERT\s+(?:OR\s+\w+\s+)?INTO|UPDATE|DELETE\s+FROM|MERGE\s+INTO|COPY)\s+(?P<target>[\w.\"`\[\]$#]+)",
+    r"|PACKAGE(?:\s+BODY)?|MACRO)\s+(?:CONCURRENTLY\s+)?(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?:ONLY\s+)?(?P<name>"
+    + _QUALIFIED
+    + ")"
+    r"|^\s*(?:INSERT\s+(?:OR\s+\w+\s+)?INTO|UPDATE|DELETE\s+FROM|MERGE\s+INTO|COPY)\s+(?P<target>" + _QUALIFIED + ")",
     re.IGNORECASE,
 )
 _ROUTINE = re.compile(
@@ -30,7 +38,7 @@ _HEAD = 400
 
 def read_statements(lines: Lines) -> list[Part]:
     """Statements with the comments right above them; those that create something stand apart, under its name."""
-    text = lines.joined()
+    text = _OTHER_DELIMITER.sub(_with_one_delimiter, lines.joined())
     parts: list[Part] = []
     comments: set[int] = set()
     row = depth = position = offset = 0
@@ -53,6 +61,14 @@ def read_statements(lines: Lines) -> list[Part]:
     if begun >= 0:
         parts.append(_part(begun, len(lines) - 1, text[offset : offset + _HEAD]))
     return fill(lines, _with_comments(parts, comments))
+
+
+def _with_one_delimiter(match: re.Match[str]) -> str:
+    """What stands between ``DELIMITER //`` and ``DELIMITER ;``, as long as it was, with one character for the mark."""
+    mark, region = match["mark"], match["region"]
+    region = region.replace(";", " ").replace(mark, "\x1f".ljust(len(mark)))
+    head, tail = match.start("region") - match.start(), match.end() - match.end("region")
+    return " " * head + region + " " * tail
 
 
 def _depth(depth: int, word: str, head: str) -> int:

@@ -87,8 +87,8 @@ EXPECTED: Mapping[tuple[str, str], Mapping[str, tuple[int, int]]] = {
         "Queue": (17, 18),
         "Queue.push": (20, 22),
         "Queue.onDone": (24, 27),
-        "data": (31, 33),
-        "toggle": (35, 37),
+        "data": (29, 33),
+        "toggle": (34, 37),
         "close": (38, 40),
         "numbers": (42, 44),
     },
@@ -154,6 +154,7 @@ EXPECTED: Mapping[tuple[str, str], Mapping[str, tuple[int, int]]] = {
         "WidgetFixture.Grows": (51, 54),
         "read": (56, 59),
         "Mode": (61, 64),
+        "old_size": (66, 73),
     },
     ("stack.cpp", "code-cpp"): {
         "ds.detail.Stack": (3, 10),

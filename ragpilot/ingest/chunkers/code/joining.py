@@ -12,15 +12,16 @@ from ragpilot.ingest.chunkers.code.outline import Name, Unit
 from ragpilot.ingest.chunkers.lines import Lines
 
 _CLOSER = re.compile(
-    r"(?:[\s})\];,>]|\(\))*(?:\b(?:end|fi|done|esac)\b[\s})\];,.]*|#(?:endif|else)\b.*)?(?:(?<=.)(?://|/\*|#).*)?"
+    r"(?:[\s})\];,>]|\(\))*(?:\b(?:end|fi|done|esac)\b[\s})\];,.]*|#(?:endif|else|endregion)\b.*)?(?:(?<=.)(?://|/\*|#).*)?"
     r"|(?:[A-Z0-9]+_)*END(?:_[A-Z0-9]+)*"
 )
 _LONGEST_CLOSER = 80
 _OPENER = re.compile(
     r"[\w$.\"' ]{0,24}[{(\[:]|(?:else|try|do|then|begin|finally|ensure)\b[ \w]{0,16}[{:]?"
-    r"|(?:[A-Z0-9]+_)*BEGIN(?:_[A-Z0-9]+)*"
+    r"|class <<.*|private|protected|public|module_function|extension\b.*"
+    r"|(?:[A-Z0-9]+_)*BEGIN(?:_[A-Z0-9]+)*|#[ \t]*(?:if|ifdef|ifndef|region)\b.*"
 )
-"""What only begins something: ``else:``, ``const (``, ``theme: {``."""
+"""What only begins something: ``else:``, ``const (``, ``theme: {``, ``#if DEBUG``."""
 _REMARKS = ("#", "//", "/*", "*", "--", ";")
 _SMALL = 60
 """Rows outside every declaration that are this short, and name nothing, go with their neighbour."""
@@ -74,7 +75,9 @@ def _belongs_above(
         return True
     tail = segment.unit.kind is Kind.CALLABLE  # what follows the functions inside a long one
     close = (tail or segment.start - before.end <= 1) and _inside(before.unit, segment.unit)
-    return close and segment.bare and not before.bare and lines.size(segment.start, segment.end) < _SMALL
+    if not close or not segment.bare or before.bare or lines.size(segment.start, segment.end) >= _SMALL:
+        return False
+    return not _opens(lines, segment)
 
 
 def _belongs_below(before: Segment, segment: Segment, lines: Lines) -> bool:
@@ -82,15 +85,22 @@ def _belongs_below(before: Segment, segment: Segment, lines: Lines) -> bool:
     size = lines.size(before.start, before.end)
     if not _inside(segment.unit, before.unit):
         return False
-    if before.head and before.unit.kind is Kind.SCOPE and before.unit.symbol:
+    if before.head and before.unit.kind is Kind.SCOPE and (before.unit.symbol or before.start):
         return size < _SMALL_HEAD
-    if before.bare and before.start == before.end and _OPENER.fullmatch(lines.rows[before.start].strip()):
+    if _opens(lines, before):
         return True
     if not before.bare or before.start == 0:
         return False
     rows = lines.rows[before.start : before.end + 1]
     is_remark = size < _SMALL_REMARK and all(not row.strip() or row.lstrip().startswith(_REMARKS) for row in rows)
     return is_remark or (size < _SMALL and bool(before.unit.symbol))
+
+
+def _opens(lines: Lines, segment: Segment) -> bool:
+    """Whether a segment is one row that only begins what comes below it."""
+    row = lines.rows[segment.start].strip()
+    one = segment.bare and segment.start == segment.end and len(row) < _LONGEST_CLOSER
+    return one and _OPENER.fullmatch(row) is not None
 
 
 def _is_bare_function_head(before: Segment, segment: Segment, lines: Lines) -> bool:

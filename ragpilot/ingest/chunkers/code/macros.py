@@ -19,7 +19,7 @@ _KEYWORD = (
     rb"(?:class|struct|union|enum|auto|void|bool|char|int|short|long|float|double|unsigned|signed|constexpr|static|inline"
     rb"|virtual|explicit|extern|friend|typedef|typename|template|using|namespace|decltype)\b"
 )
-_TWO_NAMES = rb"[A-Za-z_][\w:]{0,100}(?:<[^<>;{}\n]{0,100}>)?[ \t*&]{1,8}[A-Za-z_~]"
+_TWO_NAMES = rb"[A-Za-z_][\w:]{0,100}(?:<[^<>;{}\n]{0,100}>)?[ \t*&]{1,40}[A-Za-z_~]"
 
 _PLACES = (
     # The idiom that makes a header's braces unequal: extern "C" { between #ifdef __cplusplus and #endif, and its end.
@@ -28,14 +28,14 @@ _PLACES = (
     # Conditions, which hold whatever a compiler can say: #if __has_include(<x>) && \\ …
     rb"^[ \t]*#[ \t]*(?:el)?if\b(?P<condition>[ \t(!](?:[^\n\\]|\\\r?\n|\\)*)$",
     # Before a declaration: API_EXPORT int f().
-    rb"(?<![\w.>:\"(,=<#])(?P<it>%b)[ \t]{1,8}(?=%b|%b)" % (_CALL, _KEYWORD, _TWO_NAMES),
+    rb"(?<![\w.>:\"(,=<#])(?P<it>%b)[ \t]{1,40}(?=%b|%b)" % (_CALL, _KEYWORD, _TWO_NAMES),
     # Before a constructor or a destructor: CONSTEXPR_IF stack(int size).
     rb"(?:^|[;{}>])[ \t]{0,80}(?P<it>%b)\s{1,40}(?=~?[A-Za-z_]\w{0,80}\(|operator\b)" % _CALL,
     # Between a keyword and a name: class API_EXPORT Stack; if CONSTEXPR_IF (…).
     rb"\b(?:class|struct|union|enum)[ \t]{1,8}(?P<it>%b)[ \t]{1,8}(?=[A-Za-z_])" % _CALL,
     rb"\bif[ \t]{1,8}(?P<it>%b)[ \t]{0,8}(?=\()" % _MACRO,
     # Behind a list of parameters: void f() API_NOEXCEPT {.
-    rb"\)[ \t]{0,8}(?:const[ \t]{1,8})?(?P<it>%b)\s{0,40}(?=[{;=]|->)" % _MACRO,
+    rb"\)[ \t]{0,8}(?:const[ \t]{1,8})?(?P<it>%b)\s{0,40}(?=[{;=]|->)" % _CALL,
 )
 _EXPRESSIONS = tuple(re.compile(place, re.MULTILINE) for place in _PLACES)
 _ALONE = re.compile(rb"^[ \t]*(?P<it>%b(?:[ \t]{0,8}%b)?)[ \t]*(?://[^\n]*)?\r?$" % (_MACRO, _ARGUMENTS), re.MULTILINE)
@@ -43,6 +43,12 @@ _ALONE = re.compile(rb"^[ \t]*(?P<it>%b(?:[ \t]{0,8}%b)?)[ \t]*(?://[^\n]*)?\r?$
 _PARAMETER = re.compile(rb",\s{0,80}%b\(" % _MACRO)
 """A parameter of a template: ``template <class T, ENABLE_IF(is_integral<T>)>``."""
 
+_AROUND = re.compile(
+    rb"^[ \t]*(?:%b[ \t]{1,8}){0,2}%b\(\s{0,80}(?=[^\"]{1,200}?\w[ \t*]{1,20}\w{1,80}[ \t]{0,20}\()" % (_MACRO, _MACRO),
+    re.MULTILINE,
+)
+"""Around a declaration: ``DEPRECATED(int f(int x), "use g");``."""
+_TAIL = re.compile(rb",[ \t]{0,8}(?://[^\n]{0,200})?\s{0,200}\"(?:[^\"\\\n]|\\.){0,400}\"\s{0,40}\)$")
 _BRACKET = re.compile(rb"[()]")
 
 _GOES_ON = (b",", b"(", b"=", b"+", b"-", b"|", b"&", b"<", b"?", b"\\", b"*")
@@ -56,6 +62,8 @@ _LONGEST_CALL = 1_000
 def without_macros(data: bytes) -> bytes:
     """The same bytes, with what the preprocessor would take away or make into something else replaced by blanks."""
     found = bytearray(data)
+    for start, end in _calls(data):
+        _blank(found, start, end)
     for expression in _EXPRESSIONS:
         for match in list(expression.finditer(found)):
             if match.lastgroup == "condition":
@@ -63,7 +71,7 @@ def without_macros(data: bytes) -> bytes:
                 found[match.start("condition") + 1] = ord("1")
             elif not _is_directive(found, match.start("it")):
                 _blank(found, *match.span("it"))
-    for start, end in [*_alone(bytes(found)), *_parameters(bytes(found))]:
+    for start, end in list(_alone(bytes(found))):
         _blank(found, start, end)
     return bytes(found)
 
@@ -86,10 +94,26 @@ def _alone(data: bytes) -> Iterator[tuple[int, int]]:
             yield match.span("it")
 
 
-def _parameters(data: bytes) -> Iterator[tuple[int, int]]:
-    matches = list(_PARAMETER.finditer(data))
-    if not matches:
-        return
+def _calls(data: bytes) -> Iterator[tuple[int, int]]:
+    """Calls among a template's parameters, and what is left and right of a declaration inside a call."""
+    parameters, around = list(_PARAMETER.finditer(data)), list(_AROUND.finditer(data))
+    closing = _closing(data) if parameters or around else {}
+    for match in parameters:
+        end = closing.get(match.end() - 1, 0)
+        if 0 < end < match.end() + _LONGEST_CALL and data[end : end + 40].lstrip()[:1] in (b",", b">"):
+            yield match.start(), end
+    for match in around:
+        end = closing.get(data.rindex(b"(", match.start(), match.end()), 0)
+        if not 0 < end < match.end() + _LONGEST_CALL or data[end : end + 1] != b";":
+            continue
+        start = max(match.end(), end - _NEAR)
+        if (tail := _TAIL.search(data, start, end)) is not None:
+            yield match.span()
+            yield tail.span()
+
+
+def _closing(data: bytes) -> dict[int, int]:
+    """Where each bracket is closed."""
     closing: dict[int, int] = {}
     opened: list[int] = []
     for bracket in _BRACKET.finditer(data):
@@ -97,7 +121,4 @@ def _parameters(data: bytes) -> Iterator[tuple[int, int]]:
             opened.append(bracket.start())
         elif opened:
             closing[opened.pop()] = bracket.end()
-    for match in matches:
-        end = closing.get(match.end() - 1, 0)
-        if 0 < end < match.end() + _LONGEST_CALL and data[end : end + 40].lstrip()[:1] in (b",", b">"):
-            yield match.start(), end
+    return closing

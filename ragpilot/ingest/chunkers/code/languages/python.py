@@ -56,7 +56,8 @@ PYTHON = Language(
     minor={"expression_statement": ("assignment", "left"), "type_alias_statement": ("left",)},
     wrappers=frozenset({"decorated_definition"}),
     transparent=frozenset(
-        {"block", "if_statement", "elif_clause", "else_clause", "try_statement", "except_clause", "with_statement"}
+        {"block", "if_statement", "elif_clause", "else_clause", "try_statement", "except_clause", "finally_clause"}
+        | {"with_statement", "match_statement", "case_clause"}
     ),
     read=_read,
     docstring=_docstring,

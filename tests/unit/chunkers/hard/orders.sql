@@ -1,0 +1,26 @@
+-- Orders.
+CREATE TABLE IF NOT EXISTS shop.orders (
+  id BIGINT PRIMARY KEY, -- the id
+  note TEXT DEFAULT 'a;b',
+  total NUMERIC(10,2) CHECK (total > 0)
+);
+CREATE UNIQUE INDEX orders_idx ON shop.orders (id);
+CREATE OR REPLACE FUNCTION shop.total(o BIGINT) RETURNS NUMERIC AS $$
+BEGIN
+  RETURN (SELECT sum(x) FROM lines WHERE order_id = o);
+END;
+$$ LANGUAGE plpgsql;
+CREATE VIEW paid AS SELECT * FROM shop.orders WHERE paid;
+ALTER TABLE shop.orders ADD COLUMN paid BOOLEAN;
+INSERT INTO shop.orders VALUES (1, 'x', 2);
+DELIMITER //
+CREATE PROCEDURE p() BEGIN SELECT 1; SELECT 2; END //
+DELIMITER ;
+CREATE TRIGGER t AFTER INSERT ON orders FOR EACH ROW EXECUTE FUNCTION f();
+GO
+CREATE PROC [dbo].[Get Orders] @id INT AS
+BEGIN
+  SELECT * FROM orders
+END
+GO
+WITH x AS (SELECT 1) SELECT * FROM x;

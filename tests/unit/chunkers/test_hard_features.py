@@ -1,0 +1,257 @@
+"""The hard features of each language: what is declared, under which symbol, on which lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from ragpilot.ingest.kinds import source_type
+from tests.unit.chunkers.soundness import places, sound_spans
+
+HARD = Path(__file__).parent / "hard"
+
+# File -> symbols in order, each from its first line (comments, decorators and attributes included) to its last.
+EXPECTED: Mapping[str, Mapping[str, tuple[int, int]]] = {
+    "orders.cs": {
+        "Shop.Orders.Status": (3, 6),
+        "Shop.Orders.Changed": (7, 7),
+        "Shop.Orders.IRepo": (8, 11),
+        "Shop.Orders.IRepo.Log": (12, 13),
+        "Shop.Orders.Order": (14, 21),
+        "Shop.Orders.Order.~Order": (22, 22),
+        "Shop.Orders.Order.Total": (23, 24),
+        "Shop.Orders.Order.this": (25, 25),
+        "Shop.Orders.Order.operator+": (26, 26),
+        "Shop.Orders.Order.operator int": (27, 27),
+        "Shop.Orders.Order.Equals": (28, 28),
+        "Shop.Orders.Order.SaveAsync": (29, 33),
+        "Shop.Orders.Order.Dump": (34, 36),
+        "Shop.Orders.Order.Nested": (37, 37),
+        "Shop.Orders.Order.OnThing": (38, 39),
+        "Shop.Orders.Extensions": (40, 41),
+        "Shop.Orders.Extensions.IsPaid": (42, 43),
+        "Shop.Orders.Point": (44, 44),
+        "Shop.Orders.Person": (45, 46),
+        "Shop.Orders.Hidden": (47, 48),
+        "Other.B": (49, 49),
+    },
+    "orders.go": {
+        "StatusNew": (1, 17),
+        "Status.String": (19, 19),
+        "ID": (21, 22),
+        "Pair": (23, 27),
+        "Repo": (29, 33),
+        "Order": (35, 39),
+        "Pair.Get": (41, 42),
+        "Pair.Zero": (43, 43),
+        "Map": (45, 51),
+        "init": (53, 53),
+        "schema": (55, 60),
+        "ExampleMap": (62, 62),
+        "TestMap": (63, 63),
+    },
+    "orders.java": {
+        "Order": (3, 12),
+        "Order.hashCode": (13, 14),
+        "Order.add": (15, 19),
+        "Order.Builder": (20, 20),
+        "Order.Status": (21, 22),
+        "Order.Visitor": (23, 23),
+        "Order.Line": (24, 24),
+        "Order.Audited": (25, 26),
+        "Shape": (27, 27),
+        "Circle": (28, 28),
+    },
+    "orders.kt": {
+        "LIMIT": (1, 5),
+        "Order": (6, 10),
+        "Order.total": (11, 14),
+        "Order.compareTo": (15, 15),
+        "Order.plus": (16, 16),
+        "Order.load": (17, 17),
+        "Order.Factory.create": (18, 18),
+        "Order.Nested": (19, 19),
+        "Order.State": (20, 21),
+        "Result": (22, 22),
+        "Registry": (23, 23),
+        "Registry.add": (24, 24),
+        "Mapper": (25, 26),
+        "shout": (27, 27),
+        "pow": (28, 28),
+        "Screen": (29, 30),
+        "gcd": (31, 31),
+        "Base": (32, 34),
+    },
+    "orders.php": {
+        "App.Orders.LIMIT": (1, 5),
+        "App.Orders.Order": (6, 13),
+        "App.Orders.Order.make": (14, 14),
+        "App.Orders.Order.total": (15, 16),
+        "App.Orders.Order.pay": (17, 17),
+        "App.Orders.Order.__get": (18, 18),
+        "App.Orders.Order.handler": (19, 20),
+        "App.Orders.Repo": (21, 21),
+        "App.Orders.HasEvents": (22, 22),
+        "App.Orders.Suit": (23, 23),
+        "App.Orders.Base": (24, 24),
+        "App.Orders.helper": (25, 25),
+        "App.Orders.dd": (28, 28),
+    },
+    "orders.py": {
+        "__all__": (1, 13),
+        "run": (16, 22),
+        "Meta": (25, 26),
+        "Job": (29, 34),
+        "Job.State": (36, 40),
+        "Job.State.is_final": (42, 44),
+        "Job.__init__": (46, 47),
+        "Job.label": (49, 56),
+        "Job.load": (58, 63),
+        "Job.key": (65, 65),
+        "Job.__lt__": (67, 67),
+        "factory": (70, 76),
+        "fallback": (82, 88),
+        "retry": (89, 89),
+        "square": (91, 94),
+    },
+    "orders.rb": {
+        "Shop.Cart": (3, 8),
+        "Shop.Cart.Error": (9, 9),
+        "Shop.Cart.STATES": (10, 10),
+        "Shop.Cart.initialize": (11, 13),
+        "Shop.Cart.build": (14, 17),
+        "Shop.Cart.load": (18, 20),
+        "Shop.Cart.each": (21, 24),
+        "Shop.Cart.total": (25, 25),
+        "Shop.Cart.==": (26, 28),
+        "Shop.Cart.[]": (29, 30),
+        "Shop.Cart.save!": (31, 33),
+        "Shop.Cart.helper": (34, 36),
+        "Shop.Cart.Point": (37, 42),
+        "Shop.Helpers.fmt": (43, 47),
+        "Shop.Order.Line": (48, 48),
+        "top_level": (49, 50),
+    },
+    "orders.rs": {
+        "Status": (3, 6),
+        "Unit": (7, 8),
+        "Res": (9, 11),
+        "Repo": (12, 15),
+        "Repo.all": (16, 17),
+        "Wrapper.find": (18, 21),
+        "Wrapper.fmt": (22, 24),
+        "Status.is_final": (25, 30),
+        "Repo.dynamic": (31, 31),
+        "Box.from": (32, 32),
+        "order!": (33, 36),
+        "inner.helper": (37, 38),
+        "inner.deep.down": (39, 40),
+        "c_call": (41, 41),
+        "exported": (42, 43),
+        "U": (44, 45),
+        "tests.works": (46, 50),
+        "tests.works_async": (51, 53),
+        "main": (54, 54),
+    },
+    "orders.scala": {
+        "Order": (4, 16),
+        "Order.this": (10, 10),
+        "Order.compare": (11, 11),
+        "Order.+": (12, 12),
+        "Order.find": (13, 13),
+        "Order.Inner": (14, 15),
+        "Status": (17, 18),
+        "Repo": (19, 19),
+        "Color": (20, 22),
+        "Ordering": (23, 23),
+        "Ordering.compare": (24, 24),
+        "shout": (25, 26),
+        "twice": (27, 27),
+        "topLevel": (28, 29),
+        "Id": (30, 30),
+        "Base": (31, 31),
+        "utils": (32, 32),
+    },
+    "orders.sql": {
+        "shop.orders": (1, 16),
+        "orders_idx": (7, 7),
+        "shop.total": (8, 12),
+        "paid": (13, 13),
+        "p": (17, 17),
+        "t": (18, 19),
+        "dbo.Get Orders": (20, 25),
+    },
+    "orders.swift": {
+        "Order": (2, 11),
+        "Order.deinit": (12, 12),
+        "Order.subscript": (13, 13),
+        "Order.save": (14, 14),
+        "Order.==": (15, 15),
+        "Order.make": (16, 16),
+        "Order.add": (17, 17),
+        "Order.Status": (18, 18),
+        "Order.Key": (19, 20),
+        "Repo": (21, 21),
+        "Order.find": (22, 22),
+        "Array.sum": (23, 23),
+        "Tree": (24, 24),
+        "Counter": (25, 26),
+        "**": (27, 27),
+        "topLevel": (28, 28),
+        "Handler": (29, 29),
+        "Clamped": (30, 30),
+        "App": (31, 31),
+        "ContentView": (32, 32),
+        "debugOnly": (33, 34),
+    },
+    "orders.ts": {
+        "Key": (1, 3),
+        "Repo": (4, 8),
+        "Window": (9, 11),
+        "Shop.Orders.total": (12, 15),
+        "express": (16, 16),
+        "Color": (17, 18),
+        "add": (19, 23),
+        "Cart": (24, 29),
+        "Cart.total": (30, 31),
+        "Cart.onClick": (32, 33),
+        "Cart.checkout": (34, 36),
+        "Cart.pages": (37, 37),
+        "Cart.[Symbol.iterator]": (38, 38),
+        "Cart.pay": (39, 40),
+        "Cart.#secret": (41, 42),
+        "default": (43, 43),
+        "useCart": (44, 59),
+        "Shape": (60, 60),
+        "isOrder": (61, 62),
+    },
+    "orders.vue": {
+        "props": (1, 4),
+        "increment": (5, 7),
+        "double": (8, 10),
+        "save": (11, 12),
+        ".cart": (19, 21),
+    },
+}
+
+
+def text_of(name: str) -> str:
+    # Python by another name, for it is no code of this project.
+    return (HARD / name.replace(".py", ".py.txt")).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_every_declaration_is_found_where_it_stands(name: str) -> None:
+    text = text_of(name)
+
+    assert places(sound_spans(name, text, source_type(name, text))) == EXPECTED[name]
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.parametrize("max_chars", [40, 150])
+def test_spans_are_sound_however_small_they_must_be(name: str, max_chars: int) -> None:
+    text = text_of(name)
+
+    sound_spans(name, text, source_type(name, text), max_chars=max_chars)
