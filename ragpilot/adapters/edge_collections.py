@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -17,13 +16,12 @@ from ragpilot.adapters import edge_record
 from ragpilot.adapters.edge_record import CollectionRecord
 from ragpilot.adapters.edge_seal import Seal
 from ragpilot.adapters.edge_shard import create_shard, open_shard
-from ragpilot.adapters.index_identity import REBUILD
+from ragpilot.adapters.index_identity import REBUILD, is_corpus_name, require_corpus_name
 from ragpilot.errors import RagPilotError, StoreDamagedError, StoreError, StoreInUseError
 from ragpilot.types import IndexIdentity
 
 _T = TypeVar("_T")
 
-_CORPUS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _REMEMBERED = 128
 """Counts, facets and statistics of terms kept in memory, of a collection."""
 LOCK_PATIENCE = 3.0
@@ -103,7 +101,7 @@ class Collections:
         """What is known of a collection without opening it; None where there is none."""
         if corpus in self._open:
             return self._open[corpus].record
-        if not _CORPUS.fullmatch(corpus):
+        if not is_corpus_name(corpus):
             return None
         return CollectionRecord.load(self._folder(corpus) / edge_record.FILE_NAME, corpus)
 
@@ -134,8 +132,7 @@ class Collections:
 
     def create(self, corpus: str, identity: IndexIdentity) -> Collection:
         """A new collection, in place of whatever an interrupted creation or removal left behind."""
-        if not _CORPUS.fullmatch(corpus):
-            raise StoreError(f"{corpus!r} is no name for a corpus: letters, digits, '.', '_' and '-', at most 64.")
+        require_corpus_name(corpus)
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._take_lock()
         shutil.rmtree(self._folder(corpus), ignore_errors=True)
@@ -150,7 +147,7 @@ class Collections:
     def drop(self, corpus: str) -> None:
         """Remove a collection with its folder, also a damaged one."""
         folder = self._folder(corpus)
-        if not _CORPUS.fullmatch(corpus) or not folder.is_dir():
+        if not is_corpus_name(corpus) or not folder.is_dir():
             return
         self._take_lock()
         collection = self._open.pop(corpus, None)

@@ -1,12 +1,14 @@
-"""A collection belongs to the embedder and chunker that built it: refusing another one, in words that show why."""
+"""A collection has a name that every store can hold, and belongs to the embedder and chunker that built it."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 
-from ragpilot.errors import IndexMismatchError
+from ragpilot.errors import IndexMismatchError, StoreError
 from ragpilot.types import IndexIdentity
 
+_CORPUS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 REBUILD = "`ragpilot index --rebuild` builds it anew."
 
 
@@ -32,3 +34,14 @@ def in_words(identity: IndexIdentity) -> str:
         if item.name != "name" and getattr(embedder, item.name) not in ("", 0)
     ]
     return f"the embedder {embedder.name!r} ({', '.join(details)}) and the chunker {identity.chunker!r}"
+
+
+def is_corpus_name(text: str) -> bool:
+    """Whether a collection can have this name, in any store."""
+    return _CORPUS.fullmatch(text) is not None
+
+
+def require_corpus_name(text: str) -> None:
+    """Raise StoreError for a name that no collection can have."""
+    if not is_corpus_name(text):
+        raise StoreError(f"{text!r} is no name for a corpus: letters, digits, '.', '_' and '-', at most 64.")

@@ -11,7 +11,7 @@ from typing import Any
 
 from qdrant_client import AsyncQdrantClient, models
 
-from ragpilot.adapters.index_identity import REBUILD, require_identity
+from ragpilot.adapters.index_identity import REBUILD, is_corpus_name, require_corpus_name, require_identity
 from ragpilot.adapters.qdrant_connection import ExistsError, MissingError, QdrantConnection
 from ragpilot.adapters.qdrant_filters import RECORD_ID
 from ragpilot.adapters.qdrant_layout import (
@@ -84,6 +84,8 @@ class QdrantCollections:
     async def _look(self, corpus: str) -> Known | None:
         name = self.name(corpus)
         self.forget(corpus)
+        if not is_corpus_name(corpus):
+            return None
         try:
             info = await self.connection.call(lambda client: client.get_collection(name))
         except MissingError:
@@ -102,6 +104,7 @@ class QdrantCollections:
 
     async def ensure(self, corpus: str, identity: IndexIdentity) -> CollectionInfo:
         """Open the collection, or create it, and complete a creation that was interrupted."""
+        require_corpus_name(corpus)
         known = await self._look(corpus)
         if known is None:
             with suppress(ExistsError):  # another process was quicker, or the answer to the first try was lost
@@ -132,6 +135,8 @@ class QdrantCollections:
     async def drop(self, corpus: str) -> None:
         """Remove the collection, also one that cannot be used; never one that RagPilot did not make."""
         name = self.name(corpus)
+        if not is_corpus_name(corpus):
+            return
         try:
             info = await self.connection.call(lambda client: client.get_collection(name))
         except MissingError:

@@ -10,13 +10,14 @@ import itertools
 import os
 import random
 import uuid
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
+import pytest_asyncio
 from qdrant_client import AsyncQdrantClient
 
 from ragpilot.adapters.edge_store import EdgeStore
@@ -79,12 +80,12 @@ pytestmark = [
 _serial = itertools.count()
 
 
-@pytest.fixture(scope="module", params=sorted(ADAPTERS))
-def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChunkStore]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=sorted(ADAPTERS))
+async def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ChunkStore]:
     with quick_folder(tmp_path_factory) as folder:
         opened = ADAPTERS[request.param](folder)
         yield opened
-        asyncio.run(opened.aclose())
+        await opened.aclose()
 
 
 @pytest.fixture
@@ -184,7 +185,7 @@ async def assert_reads_alike(
 # --- the model --------------------------------------------------------------------------------------
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("seed", [1, 2, 3])
 async def test_reads_like_the_model_after_any_writes(store: ChunkStore, scope: IngestScope, seed: int) -> None:
     rng = random.Random(seed)  # noqa: S311 - numbers for tests
@@ -224,7 +225,7 @@ async def test_reads_like_the_model_after_any_writes(store: ChunkStore, scope: I
             await assert_reads_alike(store, model, scope, queries, range(32))
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_ids_and_scores_at_every_selectivity(store: ChunkStore, scope: IngestScope) -> None:
     rng = random.Random(7)  # noqa: S311 - numbers for tests
     model = MemoryStore()
@@ -259,7 +260,7 @@ async def test_ids_and_scores_at_every_selectivity(store: ChunkStore, scope: Ing
 # --- collections ------------------------------------------------------------------------------------
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_a_missing_corpus_reads_as_an_empty_one(store: ChunkStore, scope: IngestScope) -> None:
     corpus = scope.corpus
     assert await store.describe(corpus) is None
@@ -277,7 +278,7 @@ async def test_a_missing_corpus_reads_as_an_empty_one(store: ChunkStore, scope: 
     assert await store.describe(corpus) is None
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("corpus", ["", ".", "..", "../elsewhere", "a/b", "/etc", "x" * 65, "nul\0"])
 async def test_a_name_that_no_corpus_can_have_reads_as_an_empty_one(store: ChunkStore, corpus: str) -> None:
     assert await store.describe(corpus) is None
@@ -285,7 +286,7 @@ async def test_a_name_that_no_corpus_can_have_reads_as_an_empty_one(store: Chunk
     await store.drop(IngestScope(OPERATOR, corpus))
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_writes_to_a_missing_corpus_are_refused(store: ChunkStore, scope: IngestScope) -> None:
     writes: list[Callable[[], Awaitable[object]]] = [
         lambda: store.upsert(scope, "a", [entry(scope, "a", "0")]),
@@ -300,7 +301,7 @@ async def test_writes_to_a_missing_corpus_are_refused(store: ChunkStore, scope: 
     assert await store.describe(scope.corpus) is None
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_ensure_opens_what_is_there_and_refuses_another_identity(store: ChunkStore, scope: IngestScope) -> None:
     created = await store.ensure(scope, IDENTITY)
     assert (created.corpus, created.identity, created.last_ingestion) == (scope.corpus, IDENTITY, None)
@@ -316,7 +317,7 @@ async def test_ensure_opens_what_is_there_and_refuses_another_identity(store: Ch
     assert await store.describe(scope.corpus) == created
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_drop_leaves_nothing_and_another_identity_may_follow(store: ChunkStore, scope: IngestScope) -> None:
     first = await store.ensure(scope, IDENTITY)
     item = entry(scope, "a", "0")
@@ -336,7 +337,7 @@ async def test_drop_leaves_nothing_and_another_identity_may_follow(store: ChunkS
     assert first.identity == IDENTITY
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_each_write_takes_a_new_revision_and_no_read_does(store: ChunkStore, scope: IngestScope) -> None:
     await store.ensure(scope, IDENTITY)
     item = entry(scope, "a", "0")
@@ -358,7 +359,7 @@ async def test_each_write_takes_a_new_revision_and_no_read_does(store: ChunkStor
     assert revisions == sorted(set(revisions))
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_the_end_of_a_run_is_kept_with_the_collection(store: ChunkStore, scope: IngestScope) -> None:
     await store.ensure(scope, IDENTITY)
     ended = datetime(2026, 3, 4, 5, 6, 7, 89_000, tzinfo=UTC)
@@ -367,7 +368,7 @@ async def test_the_end_of_a_run_is_kept_with_the_collection(store: ChunkStore, s
     assert await store.describe(scope.corpus) == info
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_two_corpora_do_not_meet(store: ChunkStore, scope: IngestScope) -> None:
     other = IngestScope(OPERATOR, f"{scope.corpus}.other")
     for each in (scope, other):
@@ -380,7 +381,7 @@ async def test_two_corpora_do_not_meet(store: ChunkStore, scope: IngestScope) ->
     assert await store.count(ANN, scope.corpus) == 1
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_a_store_that_answers_is_healthy(store: ChunkStore) -> None:
     health = await store.check()
     assert health.ok, health.detail
@@ -389,7 +390,7 @@ async def test_a_store_that_answers_is_healthy(store: ChunkStore) -> None:
 # --- who may read -----------------------------------------------------------------------------------
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_an_actor_reads_what_shares_a_principal_and_nothing_else(store: ChunkStore, scope: IngestScope) -> None:
     await store.ensure(scope, IDENTITY)
     granted = {
@@ -419,7 +420,7 @@ async def test_an_actor_reads_what_shares_a_principal_and_nothing_else(store: Ch
             assert await store.get(actor, scope.corpus, item.chunk.id) == expected
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_what_may_not_be_read_moves_no_number(store: ChunkStore, scope: IngestScope) -> None:
     await store.ensure(scope, IDENTITY)
     mine = [entry(scope, "mine", str(n), {1: 1.0 + n, 2 + n: 0.5}) for n in range(4)]
@@ -448,7 +449,7 @@ async def test_what_may_not_be_read_moves_no_number(store: ChunkStore, scope: In
     assert await seen() == before
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_changed_readers_hold_at_once_and_leave_vectors_alone(store: ChunkStore, scope: IngestScope) -> None:
     await store.ensure(scope, IDENTITY)
     for document in ("a", "b"):
@@ -472,7 +473,7 @@ async def test_changed_readers_hold_at_once_and_leave_vectors_alone(store: Chunk
 # --- searching --------------------------------------------------------------------------------------
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_every_candidate_has_its_score_in_every_branch(store: ChunkStore, scope: IngestScope) -> None:
     await store.ensure(scope, IDENTITY)
     by_header = entry(scope, "a", "by header", {5: 1.0})
@@ -496,7 +497,7 @@ async def test_every_candidate_has_its_score_in_every_branch(store: ChunkStore, 
     assert scores["by word"][1:] == pytest.approx((0.8, 2.0 * idf), abs=1e-5)
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_the_nearest_are_those_with_the_larger_of_two_cosines(store: ChunkStore, scope: IngestScope) -> None:
     await store.ensure(scope, IDENTITY)
     names = ("first", "second", "third", "fourth", "no vector")
@@ -515,7 +516,7 @@ async def test_the_nearest_are_those_with_the_larger_of_two_cosines(store: Chunk
         assert found == set(names[: min(limit, 4)])
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_a_question_without_terms_and_one_without_neighbours(store: ChunkStore, scope: IngestScope) -> None:
     await store.ensure(scope, IDENTITY)
     await put(store, scope, "a", entry(scope, "a", "wordless", {}), entry(scope, "a", "wordy", {1: 1.0}))
@@ -528,7 +529,7 @@ async def test_a_question_without_terms_and_one_without_neighbours(store: ChunkS
     assert [(item.chunk.title, item.header_score, item.lexical_score) for item in found] == [("wordless", None, 0.0)]
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_limits_of_nothing_and_of_more_than_there_is(store: ChunkStore, scope: IngestScope) -> None:
     await store.ensure(scope, IDENTITY)
     items = [entry(scope, "a", str(n), {1: 1.0 + n}) for n in range(5)]
@@ -545,7 +546,7 @@ async def test_limits_of_nothing_and_of_more_than_there_is(store: ChunkStore, sc
     assert nearest.lexical_score > 0
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_identical_text_in_two_documents_is_two_chunks(store: ChunkStore, scope: IngestScope) -> None:
     await store.ensure(scope, IDENTITY)
     twins = [entry(scope, document, "same", {1: 1.0}) for document in ("a", "b")]
@@ -559,7 +560,7 @@ async def test_identical_text_in_two_documents_is_two_chunks(store: ChunkStore, 
     assert [item.chunk.document_id for item in await store.search(ANN, question(scope, unit(1), {1: 1.0}))] == ["b"]
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_a_question_of_another_dimension_is_refused(store: ChunkStore, scope: IngestScope) -> None:
     await store.ensure(scope, IDENTITY)
     await put(store, scope, "a", entry(scope, "a", "0"))
@@ -567,7 +568,7 @@ async def test_a_question_of_another_dimension_is_refused(store: ChunkStore, sco
         await store.search(ANN, question(scope, np.ones(3, dtype=np.float32), {1: 1.0}))
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_get_knows_an_id_by_its_one_spelling(store: ChunkStore, scope: IngestScope) -> None:
     await store.ensure(scope, IDENTITY)
     item = entry(scope, "a", "0").chunk
@@ -577,7 +578,7 @@ async def test_get_knows_an_id_by_its_one_spelling(store: ChunkStore, scope: Ing
         assert await store.get(ANN, scope.corpus, other) is None
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_terms_that_no_chunk_could_hold_stand_in_none(store: ChunkStore, scope: IngestScope) -> None:
     await store.ensure(scope, IDENTITY)
     await put(store, scope, "a", entry(scope, "a", "0", {0: 1.0, 2**32 - 1: 0.3}), entry(scope, "a", "1", {0: 0.001}))
@@ -590,7 +591,7 @@ async def test_terms_that_no_chunk_could_hold_stand_in_none(store: ChunkStore, s
 # --- writing ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_a_chunk_comes_back_as_it_went_in(store: ChunkStore, scope: IngestScope) -> None:
     await store.ensure(scope, IDENTITY)
     plain = entry(scope, "a", "0").chunk
@@ -611,7 +612,7 @@ async def test_a_chunk_comes_back_as_it_went_in(store: ChunkStore, scope: Ingest
     assert await store.get(ANN, scope.corpus, strange.id) == strange
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_upsert_keeps_vectors_refreshes_payloads_and_leaves_no_tail(
     store: ChunkStore, scope: IngestScope
 ) -> None:
@@ -639,7 +640,7 @@ async def test_upsert_keeps_vectors_refreshes_payloads_and_leaves_no_tail(
     assert await store.facets(ANN, scope.corpus, "path") == {"src/b.py": 1}
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_a_document_of_many_chunks(store: ChunkStore, scope: IngestScope) -> None:
     await store.ensure(scope, IDENTITY)
     chunks = [entry(scope, "long", str(n), {n % 7: 1.0}) for n in range(700)]
@@ -652,7 +653,7 @@ async def test_a_document_of_many_chunks(store: ChunkStore, scope: IngestScope) 
     assert (state.chunk_count, state.content_hash) == (600, "hash")
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_documents_are_listed_with_what_a_manifest_needs(store: ChunkStore, scope: IngestScope) -> None:
     await store.ensure(scope, IDENTITY)
     readers = frozenset({"user:bob", "team:core"})
@@ -664,7 +665,7 @@ async def test_documents_are_listed_with_what_a_manifest_needs(store: ChunkStore
     assert (first.readers, second.readers) == (EVERYONE, readers)
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_what_lacks_a_vector_comes_newest_first(store: ChunkStore, scope: IngestScope) -> None:
     await store.ensure(scope, IDENTITY)
     # Times a nanosecond apart: a store that holds them as floating point would not tell them apart.
@@ -680,7 +681,7 @@ async def test_what_lacks_a_vector_comes_newest_first(store: ChunkStore, scope: 
     assert await store.without_vector(scope, "body", limit=0) == []
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_vectors_replace_vectors_and_pass_over_what_is_gone(store: ChunkStore, scope: IngestScope) -> None:
     await store.ensure(scope, IDENTITY)
     item = entry(scope, "a", "0")
@@ -696,7 +697,7 @@ async def test_vectors_replace_vectors_and_pass_over_what_is_gone(store: ChunkSt
     assert await store.count(ANN, scope.corpus) == 1
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     "bad",
     [
@@ -719,7 +720,7 @@ async def test_a_bad_vector_is_refused_before_any_is_written(
     assert await store.count(ANN, scope.corpus, having="header") == 0
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_chunks_that_do_not_belong_are_refused_before_any_is_written(
     store: ChunkStore, scope: IngestScope
 ) -> None:
@@ -732,7 +733,7 @@ async def test_chunks_that_do_not_belong_are_refused_before_any_is_written(
     assert await store.count(ANN, scope.corpus) == 0
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 async def test_writes_and_reads_at_once(store: ChunkStore, scope: IngestScope) -> None:
     await store.ensure(scope, IDENTITY)
 
@@ -754,7 +755,7 @@ async def test_writes_and_reads_at_once(store: ChunkStore, scope: IngestScope) -
 # --- what is on disk stays --------------------------------------------------------------------------
 
 
-@pytest.mark.asyncio
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("adapter", PERSISTENT)
 async def test_all_is_there_after_closing_and_opening(adapter: str, scope: IngestScope, tmp_path: Path) -> None:
     rng = random.Random(11)  # noqa: S311 - numbers for tests
