@@ -95,7 +95,7 @@ def decode(data: bytes) -> tuple[str, str] | None:
     if found is None:
         return None
     text, encoding = found
-    text = text.removeprefix("\ufeff").replace("\0", " ").replace("\r\n", "\n")
+    text = text.lstrip("\ufeff").replace("\0", " ").replace("\r\n", "\n")
     if "\n" not in text:
         text = text.replace("\r", "\n")
     return text, encoding
@@ -106,10 +106,11 @@ def _decode(data: bytes) -> tuple[str, str] | None:
     if wide:
         return data.decode(wide, "replace"), wide
     declared = _declared(data[:1024])
-    if declared and declared.startswith(_ESCAPING):
-        text = _strictly(data, declared)
+    escaping = [declared] if declared and declared.startswith(_ESCAPING) else _escaping(data)
+    for encoding in escaping:
+        text = _strictly(data, encoding)
         if text is not None:
-            return text, declared
+            return text, encoding
     text = _strictly(data, "utf-8")
     if text is not None:
         return text, "utf-8"
@@ -126,7 +127,7 @@ def _guess(data: bytes) -> tuple[str, str]:
     damaged = data.decode("utf-8", "replace")
     wrong = damaged.count("\ufffd")
     right = sum(not character.isascii() for character in damaged) - wrong
-    if right > 4 * wrong:
+    if right >= 2 * wrong:  # by chance, other encodings hold few of its sequences
         return damaged, "utf-8"
     # Only lines that are not ASCII say anything, and few are enough.
     telling = b"\n".join(line for line in data[: 1 << 18].split(b"\n") if not line.isascii())[:_SAMPLE]
@@ -136,6 +137,13 @@ def _guess(data: bytes) -> tuple[str, str]:
         encoding = "cp1252"
     text = _strictly(data, encoding)
     return (text, encoding) if text is not None else (data.decode(encoding, "replace"), encoding)
+
+
+def _escaping(data: bytes) -> tuple[str, ...]:
+    """Encodings of mail and old documents that change alphabets by escapes, of which UTF-8 makes control characters."""
+    if b"\x1b$)C" in data[:1024]:
+        return ("iso2022_kr",)
+    return ("iso2022_jp_2",) if b"\x1b$B" in data[:HEAD] or b"\x1b$@" in data[:HEAD] else ()
 
 
 def _declared(head: bytes) -> str | None:

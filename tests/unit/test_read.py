@@ -50,6 +50,9 @@ def text(data: bytes) -> str:
         (b"<?xml version='1.0' encoding='ISO-8859-2'?>\n<a>\xb1</a>\n", "<a>ą</a>", "iso8859-2"),
         (b'<html><head><meta charset="windows-1251">\xcf\xf0\xe8\xe2\xe5\xf2</head>', "Привет", "cp1251"),
         ("# coding: iso2022_jp\n# 日本語\n".encode("iso2022_jp"), "日本語", "iso2022_jp"),
+        ("これは手順です。\n".encode("iso2022_jp"), "これは手順です。\n", "iso2022_jp_2"),
+        ("이것은 절차입니다.\n".encode("iso2022_kr"), "이것은 절차입니다.\n", "iso2022_kr"),
+        (b"\xef\xbb\xbf\xef\xbb\xbftwice\n", "twice\n", "utf-8"),
         ("/* prix en euros: été */\nint x;\n".encode("latin-1"), "été", "cp1252"),
         ("// Prüft die Größe\n".encode("cp1252"), "// Prüft die Größe\n", "cp1252"),
         ("# 日本語のコメントです\nx = 1\n".encode("shift_jis"), "日本語のコメントです", "cp932"),
@@ -65,6 +68,7 @@ def test_encodings(data: bytes, expected: str, encoding: str) -> None:
 
 
 def test_utf8_with_a_damaged_byte_stays_utf8() -> None:
+    assert text("größe\n".encode() + b"\xc3") == "größe\n\ufffd"
     assert text("größer, höher, äußerst übel\n".encode() + b"\xb1\n") == "größer, höher, äußerst übel\n\ufffd\n"
 
 
