@@ -246,7 +246,7 @@ class GateCalibration:
     per_decade: float
     """Added for each tenfold of that."""
     reference_chunks: int = 2000
-    word_weight: float = 0.2
+    word_weight: float = 0.1
     foreign_name: float = 0.1
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ragpilot.types import GateCalibration
 
 FLOOR = 0.35
-MINILM_GATE = GateCalibration(threshold=0.52, per_decade=0.06, reference_chunks=2000)
+MINILM_GATE = GateCalibration(threshold=0.493, per_decade=0.06, reference_chunks=2000)
 """Measured with all-MiniLM-L6-v2, whose vectors are the same in every service."""
 _PASSAGES = "Represent this sentence for searching relevant passages: "
 _INSTRUCT = "Instruct: Given a question about a codebase, retrieve the passages that answer it\nQuery:"

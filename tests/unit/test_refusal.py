@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -104,6 +105,6 @@ def test_a_name_that_stands_nowhere_speaks_against_the_question() -> None:
     best = [chunk(text="middleware stack")]
     gained = evidence(question, 0.5, best, known, CALIBRATION) - evidence(question, 0.5, [], known, CALIBRATION)
     assert 0.0 < gained < 0.2
-    without = GateCalibration(threshold=0.5, per_decade=0.1, foreign_name=0.0)
+    without = replace(CALIBRATION, foreign_name=0.0)
     lost = evidence(question, 0.5, best, unknown, without) - evidence(question, 0.5, best, unknown, CALIBRATION)
     assert lost == pytest.approx(0.1)
