@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 import tempfile
 import time
@@ -37,6 +38,9 @@ WORDS = """
     walk ignore encode decode file folder symbol parser grammar node tree span line text source answer cite model chat
     embed score rank fuse floor gate search route server client error limit retryable backoff jitter deadline window
 """.split()
+VOCABULARY = 3_000
+"""Further words, so that chunks hold words as often as sources do: each half as often as one of half its rank (Zipf).
+Of the questions' words some stand in half of all chunks, others in one of a hundred."""
 
 
 def run() -> list[Table]:
@@ -82,9 +86,10 @@ async def _fill(store: EdgeStore, identity: IndexIdentity) -> None:
     scope = IngestScope(Actor("benchmark", frozenset(), frozenset({"ingest"})), "bench")
     await store.ensure(scope, identity)
     draw, noise = random.Random(1), np.random.default_rng(1)  # noqa: S311 - synthetic text
+    words, weights = _vocabulary(draw)
     documents = CHUNKS // PER_DOCUMENT
     for first in range(0, documents, 64):
-        batch = [_document(at, draw) for at in range(first, min(first + 64, documents))]
+        batch = [_document(at, draw, words, weights) for at in range(first, min(first + 64, documents))]
         await asyncio.gather(*(store.upsert(scope, chunks[0].chunk.document_id, chunks) for chunks in batch))
         ids = [item.chunk.id for chunks in batch for item in chunks]
         for vector_name in ("header", "body"):
@@ -94,13 +99,21 @@ async def _fill(store: EdgeStore, identity: IndexIdentity) -> None:
             await store.set_vectors(scope, vector_name, filled)
 
 
-def _document(at: int, draw: random.Random) -> list[IndexedChunk]:
+def _vocabulary(draw: random.Random) -> tuple[list[str], list[float]]:
+    """The words of a corpus, and how far each is from the start of them all, by how often it is written."""
+    further = [f"{draw.choice(WORDS)}{number}" for number in range(VOCABULARY)]
+    # Log-uniform ranks: as many of the questions' words among the first hundred as among the thousands behind them.
+    ranks = [*(5 * 600 ** draw.random() for _ in WORDS), *range(1, VOCABULARY + 1)]
+    return [*WORDS, *further], list(itertools.accumulate(1 / rank for rank in ranks))
+
+
+def _document(at: int, draw: random.Random, words: list[str], weights: list[float]) -> list[IndexedChunk]:
     readers = frozenset(_reader(name) for name, share in READERS.items() if at % round(1 / share) == 0)
     path = f"src/{draw.choice(WORDS)}/{draw.choice(WORDS)}_{at}.py"
     document_id = str(uuid.uuid5(uuid.NAMESPACE_URL, path))
     chunks = []
     for number in range(PER_DOCUMENT):
-        text = " ".join(draw.choices(WORDS, k=140))
+        text = " ".join(draw.choices(words, cum_weights=weights, k=140))
         symbol = f"{draw.choice(WORDS).title()}.{draw.choice(WORDS)}_{number}"
         chunk = Chunk(
             id=str(uuid.uuid5(uuid.NAMESPACE_URL, f"{path}#{number}")), document_id=document_id, corpus="bench",
