@@ -131,7 +131,7 @@ class QdrantConnection:
         raise AssertionError("unreachable")
 
     async def version(self) -> str:
-        """The server's version, asked for now and once. Raises as ``call``."""
+        """The server's version, if it lets us in: asked for now and once. Raises as ``call``."""
         return await self.call(_version_of, retries=0, seconds=CHECK_SECONDS)
 
     async def aclose(self) -> None:
@@ -266,6 +266,7 @@ class QdrantConnection:
 
 
 async def _version_of(client: AsyncQdrantClient) -> str:
+    await client.get_collections()  # the version is told without a key, what is stored is not
     return (await client.info()).version
 
 

@@ -57,6 +57,8 @@ class _Calls(grpc.GenericRpcHandler):  # type: ignore[misc]
         match details.method:
             case "/qdrant.Qdrant/HealthCheck":
                 return _handler(_version, messages.HealthCheckRequest, messages.HealthCheckReply)
+            case "/qdrant.Collections/List":
+                return _handler(_collections, messages.ListCollectionsRequest, messages.ListCollectionsResponse)
             case "/qdrant.Points/Count":
                 return _handler(self._count, messages.CountPoints, messages.CountResponse)
             case _:
@@ -65,6 +67,10 @@ class _Calls(grpc.GenericRpcHandler):  # type: ignore[misc]
 
 async def _version(_: messages.HealthCheckRequest, __: Any) -> messages.HealthCheckReply:
     return messages.HealthCheckReply(title="qdrant", version=VERSION)
+
+
+async def _collections(_: messages.ListCollectionsRequest, __: Any) -> messages.ListCollectionsResponse:
+    return messages.ListCollectionsResponse()
 
 
 def _handler(answer: Any, request: Any, reply: Any) -> Any:

@@ -33,10 +33,12 @@ class QdrantServer(ProtocolServer):
         path = urlsplit(request.path).path
         if self.fault and await self.fault(request, reply):
             return
-        if self.key and request.headers.get("api-key") != self.key:
-            await reply.whole(401, b"Must provide an API key or an Authorization bearer token", "text/plain")
-        elif path == "/":
+        if path == "/":  # open to all
             await reply.json(200, {"title": "qdrant - vector search engine", "version": self.version})
+        elif self.key and request.headers.get("api-key") != self.key:
+            await reply.whole(401, b"Invalid API key or JWT", "text/plain")
+        elif path == "/collections":
+            await reply.whole(200, _body(await self.local.get_collections()), "application/json")
         elif self.statuses:
             await _refuse(reply, self.statuses.pop(0), "injected")
         else:

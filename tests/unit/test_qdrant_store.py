@@ -313,6 +313,9 @@ async def test_a_wrong_key_is_said_and_not_shown() -> None:
         with pytest.raises(StoreUnavailableError, match=r"refused the key.*store\.api_key_env") as caught:
             await store.describe("default")
         assert "wr0ng" not in str(caught.value)
+        health = await store.check()
+        assert not health.ok
+        assert "store.api_key_env" in health.detail
 
 
 @pytest.mark.asyncio
