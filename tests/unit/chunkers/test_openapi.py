@@ -263,3 +263,14 @@ def test_only_line_feeds_count_as_lines() -> None:
     text = "openapi: 3.0.0\r\ninfo: {title: 'a\u2028b\x85c'}\npaths:\n  /x:\n    get: {summary: 'd\re'}\n"
 
     assert operation(spans_of(text), "GET /x").start_line == 4
+
+
+def test_what_follows_in_a_further_document_is_not_lost() -> None:
+    text = (
+        "---\nopenapi: 3.0.0\ninfo: {title: M}\npaths:\n  /m:\n    get: {summary: All}\n---\nkind: Other\nname: MARK\n"
+    )
+
+    spans = sound_spans("a.yml", text, "api-spec")
+
+    assert [span.symbol for span in spans] == ["openapi", "GET /m", None]
+    assert spans[-1].text == "---\nkind: Other\nname: MARK"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -18,7 +19,9 @@ from ragpilot.ingest.chunkers.words import first_sentence, phrase
 
 _NAMED_GROUPS = ("components", "definitions", "parameters", "responses", "securityDefinitions")
 _RENDERED_DEPTH = 1
-_REMNANT = 40
+_SAYS_NOTHING = re.compile(
+    r"[\s{}\[\],]*|\s*[\"']?(?:/[^:#]{0,200}|(?:paths|webhooks|components|definitions)[\"']?\s*):\s*\{?\s*"
+)
 _LONGEST_ROW = 300
 
 
@@ -47,10 +50,9 @@ def _with_remnants(lines: Lines, root: Value, found: list[Operation]) -> list[Op
     widened: list[Operation] = []
     for operation in found:
         end = operation.end
-        while end + 1 < len(lines) and end + 1 not in begun:
+        while end + 1 < len(lines) and end + 1 not in begun and _SAYS_NOTHING.fullmatch(lines.rows[end + 1]):
             end += 1
-        rest = "".join(lines.rows[operation.end + 1 : end + 1]).replace(" ", "")
-        widened.append(replace(operation, end=end) if len(rest) < _REMNANT else operation)
+        widened.append(replace(operation, end=end))
     return widened
 
 
