@@ -7,7 +7,7 @@ import time
 import pytest
 
 from ragpilot.ingest.chunkers import Span, chunk_text_with_notes
-from tests.unit.chunkers.soundness import assert_sound
+from tests.unit.chunkers.soundness import assert_sound, sound_spans
 
 
 def spans_of(text: str, path: str = "api/openapi.yaml", max_chars: int = 1000) -> list[Span]:
