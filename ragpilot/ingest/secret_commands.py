@@ -17,14 +17,15 @@ Found = tuple[int, int, str]
 
 KIND = "command-password"
 
-QUOTED = r"(?P<quote>[\"'])(?P<quoted>[^\n\"']{1,200})(?P=quote)"
+QUOTED = r"(?P<quote>\\?[\"'])(?P<quoted>(?:[^\n\"'\\]|\\(?![\"'])){1,200})(?P=quote)"
+"""Also within a string: ``\\"…\\"``."""
 _BARE = r"(?P<bare>[^\s\"'`|;&<>(){}\[\],\\]{1,200})"
 VALUE = f"(?:{QUOTED}|{_BARE})"
 _NEXT = r"(?:[ \t]{1,8}|=|[ \t]{0,4}\\\n[ \t]{0,40}|[\"'],\s{1,40}(?=[\"']))"
 """Between an option and its value: blanks, a continued line, or the middle of a list of arguments."""
 _USER_AND = (
-    r"(?:(?P<quote>[\"'])[^\s:\"']{0,100}:(?P<quoted>[^\n\"']{1,200})(?P=quote)"
-    r"|[^\s:\"']{0,100}:(?P<bare>[^\s\"'`|;&<>\\]{1,200}))"
+    r"(?:(?P<quote>\\?[\"'])[^\s:\"'\\]{0,100}:(?P<quoted>(?:[^\n\"'\\]|\\(?![\"'])){1,200})(?P=quote)"
+    r"|[^\s:\"'\\]{0,100}:(?P<bare>[^\s\"'`|;&<>\\]{1,200}))"
 )
 
 
@@ -56,7 +57,9 @@ _COMMANDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (r"rabbitmqctl (?:add_user|change_password)", re.compile(rf"[ \t]{{1,4}}\S{{1,80}}[ \t]{{1,4}}{VALUE}")),
 )
-_COMMAND = re.compile(r"(?<![\w.:@=$-])(?:" + "|".join(f"({name})" for name, _ in _COMMANDS) + r")(?![\w.:-])")
+_COMMAND = re.compile(
+    r"(?:(?<![\w.:@=$-])|(?<=\\n))(?:" + "|".join(f"({name})" for name, _ in _COMMANDS) + r")(?![\w.:-])"
+)
 _LONGEST_COMMAND = 2_000
 
 _LONG_OPTION = re.compile(

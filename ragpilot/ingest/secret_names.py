@@ -6,6 +6,7 @@ import re
 
 _NAMES = frozenset(
     """
+    .flaskenv .dev.vars .rclone.conf credentials.tfrc.json
     .env .envrc .npmrc .netrc _netrc .pypirc .pgpass pgpass.conf .my.cnf .mylogin.cnf .s3cfg .boto .dockercfg
     .git-credentials .htpasswd .htdigest .vault_pass .vault-token .terraformrc terraform.rc .rhosts .authinfo
     .fetchmailrc .msmtprc .mutt_secrets .databrickscfg .kaggle.json .passwd .smbcredentials .yarnrc.auth
@@ -55,6 +56,7 @@ _UNDER_FOLDERS = frozenset(
 )
 _PATTERN = re.compile(
     r"id_(?:rsa|dsa|ecdsa|ed25519)[._-].*(?<!\.pub)|client_secret[._-].*\.json|.*[._-]service[._-]?account.*\.json"
+    r"|service[._-]?account[._-].*\.json|\.dev\.vars\..*"
     r"|.*[._-]credentials\.(?:json|ya?ml|toml|ini|csv|xml|properties)|.*[._-]secrets?\.(?:json|toml|ini|properties)"
     r"|.*-firebase-adminsdk-.*\.json|.*\.terraform\.tfstate.*"
 )

@@ -23,7 +23,7 @@ _VARIABLE = re.compile(
     r"(?<![A-Za-z0-9_.-])(?P<name>[A-Z0-9_]{0,60}(?:PASSWORD|PASSWD|PASSPHRASE|PWD|PASS|REDISCLI_AUTH))(?![A-Za-z0-9_])"
     r"(?P<joint>=|[\"']?\]?[ \t]{0,3}(?::=|[=,])[ \t]{1,4}|[\"']?:[ \t]{1,8}|[\"']:"
     r"|[\"']?[ \t]{0,4}\n[ \t]{1,60}value:[ \t]{1,8}|[ \t]{1,4})"
-    rf"{VALUE}(?=[\s\"',;)}}\]]|$)"
+    rf"{VALUE}(?=[\s\"',;)}}\]\\]|$)"
 )
 _DOCKERFILE = re.compile(r"(?:^|\n)[ \t]{0,8}ENV[ \t]{1,8}$")
 _FARTHEST = 24
@@ -37,6 +37,10 @@ _SQL = re.compile(
     re.IGNORECASE,
 )
 _NETRC = re.compile(r"machine\s{1,20}\S{1,100}\s{1,20}login\s{1,20}\S{1,100}\s{1,20}password\s{1,20}" + VALUE)
+_OPTION_FILE = re.compile(
+    r"\[(?:client|mysql\w{0,12}|mariadb\w{0,12})\][^\n]{0,80}(?:\n(?!\[)[^\n]{0,200}){0,20}?"
+    r"\npassword[ \t]{0,8}=[ \t]{0,8}" + VALUE
+)
 _PAIR = re.compile(
     r"(?:\bauth\s{0,3}=\s{0,3}|(?:Basic|Digest|Proxy)Auth)\(\s{0,20}[bru]{0,2}[\"'][^\"'\n]{1,80}[\"'],\s{0,20}[bru]{0,2}"
     + QUOTED
@@ -54,6 +58,8 @@ def find_in_places(text: str, lowered: str) -> Iterator[Found]:
         yield from literal_in(match, "sql-password")
     for match in _matches_at(_NETRC, text, lowered, ("machine",)):
         yield from literal_in(match, "netrc-password")
+    for match in _matches_at(_OPTION_FILE, text, lowered, ("[client", "[mysql", "[mariadb")):
+        yield from literal_in(match, "option-file-password")
     for match in _PAIR.finditer(text) if "auth" in lowered else ():
         if not match["quoted"].isalpha():
             yield from literal_in(match, "auth-password")

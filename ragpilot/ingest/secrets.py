@@ -23,14 +23,15 @@ _PAIR_PASSWORD = re.compile(r"(?:password|pwd)\s{0,3}=\s{0,3}(?P<value>[^\s;\"']
 _CONNECTION = re.compile(r"(?:server|data source|host|user id|uid|database|initial catalog)\s{0,3}=", re.IGNORECASE)
 
 _NAME_ANCHORS = tuple(
-    "passw passphrase pwd secret token credential api access account private encryption signing auth client".split()
+    "passw passphrase pwd _pass secret token credential api access account private encryption signing auth"
+    " client".split()
 )
 _NAMED_VALUE = re.compile(
-    r"(?:(?P<password>passw(?:or)?d|passphrase|pwd)|secret|token|credentials?"
+    r"(?:(?P<password>passw(?:or)?d|passphrase|pwd|_pass(?![a-z]))|secret|token|credentials?"
     r"|(?:api|access|account|private|encryption|signing|auth|client)[_-]?key)"
     r"(?P<rest>[A-Za-z0-9_]{0,24})(?:[\"']\]?\s{0,3}(?P<comma>,)|[\"'\]]{0,3}\s{0,4}"
     r"(?::\s{0,2}(?:str|string|&str)\s{0,3}=|:=|=>|->|[=:>])|[\"']\s{1,4}value\s{0,3}=)\s{0,4}"
-    r"(?:[bruf]{0,2}(?P<quote>[\"'`])(?P<quoted>[^\"'`\s]{6,500}+)(?P=quote)"
+    r"(?:[bruf]{0,2}(?P<quote>\\?[\"'`])(?P<quoted>(?:[^\"'`\s\\]|\\(?![\"'`])){6,500}+)(?P=quote)"
     r"|(?P<bare>[A-Za-z0-9+/_=.~!@$%^&*-]{12,200}+)(?=[ \t]{0,20}(?:[#;\"']|$|</)))",
     re.IGNORECASE | re.MULTILINE,
 )

@@ -149,6 +149,11 @@ PLACES: list[tuple[str, str]] = [
     ("auth-password", 'requests.get(url, auth=("ann", "letme1n"))'),
     ("authorization-header", "-H 'Authorization: Basic YW5uOmxldG1laW4='"),
     ("assigned-secret", 'password = "letme1n"'),
+    ("assigned-secret", '"source": ["password = \\"letme1n\\"\\n"]'),
+    ("assigned-secret", 'set imap_pass="letme1n"'),
+    ("command-password", '"mkdir a\\ncurl -u \\"ann:letmein\\" https://api.example.org"'),
+    ("environment-password", '"source": ["export PGPASSWORD=letmein\\n"]'),
+    ("option-file-password", "[client]\nuser = ann\npassword = letmein"),
 ]
 
 
@@ -324,7 +329,15 @@ def test_time_is_linear(name: str) -> None:
         *("id_rsa", ".ssh/id_ed25519", "id_rsa.bak", "server.pem", "tls.key", "app.p12", "release.jks", "x.ppk"),
         *("credentials.json", "config/credentials.yml.enc", "my-credentials.json", "client_secret_12.json", ".npmrc"),
         *(".netrc", ".pypirc", ".git-credentials", ".aws/credentials", ".aws/config", ".docker/config.json", ".pgpass"),
-        *("secrets.yaml", "config/secrets.toml", "service-account.json", "x-firebase-adminsdk-y.json", "prod.tfvars"),
+        *(
+            "secrets.yaml",
+            "config/secrets.toml",
+            "service-account.json",
+            "service-account-prod.json",
+            ".dev.vars",
+            "x-firebase-adminsdk-y.json",
+            "prod.tfvars",
+        ),
         *("terraform.tfstate", "terraform.tfstate.backup", ".htpasswd", "vault.kdbx", ".bash_history", "kubeconfig"),
     ],
 )
