@@ -46,7 +46,7 @@ BOTH = Actor("both", frozenset({"user:bob", "team:everyone", "team:unheard-of"})
 ACTORS = (ANN, BOB, BOTH, NOBODY)
 
 QDRANT = os.environ.get("RAGPILOT_TEST_QDRANT_URL")
-"""A real server, to run the suite over it as well; its collections begin with ``test_`` and stay there."""
+"""A real server, to run the suite over it as well; its collections begin with ``test_``."""
 
 
 def _qdrant_server(shards: int) -> ChunkStore:
@@ -88,10 +88,12 @@ async def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
         await opened.aclose()
 
 
-@pytest.fixture
-def scope() -> IngestScope:
-    """A corpus that no other test uses."""
-    return IngestScope(OPERATOR, f"corpus-{next(_serial)}")
+@pytest_asyncio.fixture(loop_scope="module")
+async def scope(store: ChunkStore) -> AsyncIterator[IngestScope]:
+    """A corpus that no other test uses; nothing of it stays behind."""
+    own = IngestScope(OPERATOR, f"corpus-{next(_serial)}")
+    yield own
+    await store.drop(own)
 
 
 # --- values -----------------------------------------------------------------------------------------
