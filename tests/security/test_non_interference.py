@@ -117,10 +117,12 @@ class Scoped(RuleBasedStateMachine):
             self.loop.run(self.index.store.aclose())
             self.start()
 
-    @rule(actor=actors, asked=some_words, limit=st.integers(1, 6))
-    def question(self, actor: Actor, asked: str, limit: int) -> None:
+    @rule(actor=actors, other=actors, asked=some_words, limit=st.integers(1, 6))
+    def question(self, actor: Actor, other: Actor, asked: str, limit: int) -> None:
         self.count()
         type(self).questions += 1
+        # Somebody else has just asked the same: what is remembered of that is not for this one.
+        self.loop.run(reads(self.index, other, asked, limit, []))
         self.loop.run(self.compare(actor, asked, limit))
 
     async def compare(self, actor: Actor, asked: str, limit: int) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ragpilot.config import CorpusSettings, GrantSettings
-from ragpilot.ingest.grants import Grants
+from ragpilot.ingest.grants import Grants, Sight
+from ragpilot.types import Actor, LeftOut
 
 
 def grants(*rules: tuple[list[str], list[str]], readers: tuple[str, ...] = ("team:everyone",)) -> Grants:
@@ -50,3 +51,21 @@ def test_names_with_escapes_match_as_shown_and_as_they_are() -> None:
     shown = grants((["odd\\\\\\\\name"], ["team:a"]))
     real = grants((["odd\\\\name"], ["team:a"]))
     assert shown.readers("odd\\\\name") == real.readers("odd\\\\name") == {"team:a"}
+
+
+def test_an_actor_hears_of_what_he_may_read_and_an_administrator_of_everything() -> None:
+    rules = grants((["hr/**", "*.key"], ["team:hr"]), (["attic/"], []))
+    everyone = frozenset({"team:everyone"})
+    ann = Sight(Actor("ann", everyone, frozenset({"ask", "ingest"})), rules)
+    for path in ("src/app.py", "src", "src/", "docs/hr/about.md"):
+        assert ann.sees(path)
+    # A folder is named by what is in it: with or without a slash, deep or not.
+    for path in ("hr/pay.md", "hr", "hr/", "hr/deep", "attic", "attic/old.md", "src/boss.key"):
+        assert not ann.sees(path)
+    found = [LeftOut(path, "binary") for path in ("hr/a.png", "a.png", "hr/")]
+    assert ann.seen(found) == [LeftOut("a.png", "binary")]
+    admin = Sight(Actor("ada", frozenset(), frozenset({"admin"})), rules)
+    assert admin.whole
+    assert admin.seen(found) == found
+    assert admin.sees("attic")
+    assert not Sight(Actor("ann", everyone), None).sees("src/app.py")
