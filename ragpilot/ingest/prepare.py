@@ -105,7 +105,7 @@ class Preparer:
         refusal = Refusal(Reason.SECRET_FILE) if is_secret_file(entry.path) else refused_by_name(entry.path)
         if refusal is not None:
             return self._refused(task, refusal, checked)
-        raw = read_file(entry.file, max_bytes=size_limit(entry.path, self._settings))
+        raw = read_file(entry.file, inside=entry.root, max_bytes=size_limit(entry.path, self._settings))
         if isinstance(raw, Refusal):
             return self._refused(task, raw, checked)
         known = task.known

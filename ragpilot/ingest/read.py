@@ -8,6 +8,7 @@ import stat
 from dataclasses import dataclass
 
 from ragpilot.ingest.encodings import HEAD, decode, is_binary
+from ragpilot.ingest.opening import LINK_ABOVE, LinkedFolderError, open_inside
 from ragpilot.ingest.reasons import Reason
 
 _HASH_BYTES = 16
@@ -31,15 +32,21 @@ class Refusal:
     detail: str = ""
 
 
-def read_file(file: bytes, *, max_bytes: int) -> RawFile | Refusal:
+def read_file(file: bytes, *, inside: bytes, max_bytes: int) -> RawFile | Refusal:
     """Read a regular file of at most ``max_bytes``. What is binary or too large is told from its first bytes.
 
-    A link, a pipe or a device that has taken the file's place is refused without being followed or waited for.
-    Raises OSError for anything else that the system reports.
+    A link, a pipe or a device that has taken the file's place, or the place of a folder between ``inside`` and it, is
+    refused without being followed or waited for. Raises OSError for anything else that the system reports.
+
+    Args:
+        file: Its absolute path.
+        inside: The folder that it must really lie in, absolute; what is above that may be links.
+        max_bytes: The most that is read.
     """
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
-        handle = os.open(file, flags)
+        handle = open_inside(inside, file)
+    except LinkedFolderError:
+        return Refusal(Reason.SYMLINK, LINK_ABOVE)
     except (FileNotFoundError, NotADirectoryError):
         return Refusal(Reason.VANISHED)
     except PermissionError:

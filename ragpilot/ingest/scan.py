@@ -16,6 +16,8 @@ from ragpilot.ingest.roots import Root, Scope, nested_roots
 from ragpilot.ingest.walk import Listing, walk
 from ragpilot.types import LeftOut
 
+_PASSING = frozenset({Reason.NO_PERMISSION, Reason.VANISHED, Reason.SYMLINK, Reason.SPECIAL})
+
 
 @dataclass(slots=True)
 class Scan:
@@ -88,8 +90,12 @@ def _compare(found: Scan, listing: Listing, scope: Scope, rows: Mapping[str, Row
 
 
 def _settled(row: Row) -> bool:
-    """Whether only the file's content could change the outcome; permissions change without a trace in a stat's time."""
-    return row.outcome != Reason.NO_PERMISSION
+    """Whether only the file's content could change the outcome.
+
+    Permissions change without a trace in a stat's time, and a file that something else had taken the place of may be
+    back as it was.
+    """
+    return row.outcome not in _PASSING
 
 
 def _sort_gone(found: Scan, listing: Listing, scope: Scope, gone: list[Row]) -> None:

@@ -28,11 +28,13 @@ class SourceFiles:
 
     def read_text(self, corpus: str, path: str) -> str | None:
         """Decoded, secrets replaced; None for what a run would leave out by its kind."""
-        file = None if is_secret_file(path) else locate(self._roots_of(corpus), path)
+        roots = self._roots_of(corpus)
+        file = None if is_secret_file(path) else locate(roots, path)
         if file is None:
             return None
         try:
-            raw = read_file(os.fsencode(file), max_bytes=size_limit(path, self._settings))
+            root = next(os.fsencode(root.folder) for root in roots if file.is_relative_to(root.folder))
+            raw = read_file(os.fsencode(file), inside=root, max_bytes=size_limit(path, self._settings))
         except (OSError, ValueError):
             return None
         text = raw if isinstance(raw, Refusal) else text_of(raw)

@@ -19,6 +19,7 @@ from functools import partial
 from ragpilot.ingest.excludes import OwnRules, excluded_by_default
 from ragpilot.ingest.gitfiles import git_program, list_files
 from ragpilot.ingest.ignore import IgnoreFile, ignored, load
+from ragpilot.ingest.opening import LINK_ABOVE
 from ragpilot.ingest.paths import shown_path
 from ragpilot.ingest.pipes import holds_special_files
 from ragpilot.ingest.reasons import Reason
@@ -44,6 +45,8 @@ class FileEntry:
     """As the index shows it."""
     file: bytes
     """Absolute, as the system wants it."""
+    root: bytes
+    """The root that it must still lie in when it is opened."""
     mtime_ns: int
     size: int
 
@@ -177,7 +180,7 @@ class _Walk:
         self._seen.add(path)
         folder = os.path.dirname(path)
         if not self._is_real_folder(folder):
-            self._leave_out(path, Reason.SYMLINK, "a folder above it is a link")
+            self._leave_out(path, Reason.SYMLINK, LINK_ABOVE)
             return
         try:
             status = os.lstat(path)
@@ -197,7 +200,8 @@ class _Walk:
         elif not stat.S_ISREG(status.st_mode):
             self._leave_out(path, Reason.SPECIAL)
         else:
-            self._listing.files.append(FileEntry(self._shown(path), path, status.st_mtime_ns, status.st_size))
+            entry = FileEntry(self._shown(path), path, self._root, status.st_mtime_ns, status.st_size)
+            self._listing.files.append(entry)
 
     def _nested(self, folder: bytes) -> None:
         """A submodule or a clone inside the root: walked by its own rules."""

@@ -27,8 +27,10 @@ from ragpilot.errors import (
     StoreDamagedError,
 )
 from ragpilot.freshness import Freshness
+from ragpilot.ingest import scan
 from ragpilot.ingest.chunkers import Span, chunk_text_with_notes
 from ragpilot.ingest.manifest import FILE_NAME, Manifest
+from ragpilot.ingest.walk import Listing, walk
 from ragpilot.types import Chunk, IngestProgress, LeftOut, Vector
 from tests.fakes import ANN, OPERATOR, FakeEmbedder, MemoryStore
 from tests.ingestion import FILES, Project
@@ -293,6 +295,36 @@ async def test_files_that_vanish_while_they_are_read(tmp_path: Path) -> None:
     assert sorted(item.path for item in report.left_out if item.reason == "vanished") == left
     assert len(project.paths) == 45
     assert (await project.run()).unchanged == 45
+
+
+async def test_a_link_that_takes_a_folders_place_after_the_walk_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = Project(tmp_path, files={"a/swap/secret.md": "# Pelicans\n\nInside.\n", "top.md": "# Top\n\nHere.\n"})
+    place, outside = project.root / "a/swap", tmp_path / "outside"
+    os.utime(place / "secret.md", ns=(1_000_000_001, 1_000_000_001))
+    outside.mkdir()
+    (outside / "secret.md").write_text("# Zebras\n\nOutside.\n", encoding="utf-8")
+
+    def swapping(*arguments: Any, **options: Any) -> Listing:
+        listing = walk(*arguments, **options)
+        place.rename(tmp_path / "away")
+        place.symlink_to(outside)
+        return listing
+
+    monkeypatch.setattr(scan, "walk", swapping)
+    report = await project.run()
+    assert (report.outcome, report.added, project.paths) == ("complete", 1, ["top.md"])
+    assert report.left_out == (LeftOut("a/swap/secret.md", "symlink", "a folder above it is a link"),)
+    assert not any("Zebras" in chunk.text for chunk in project.chunks)
+    assert project.service.read_text("default", "a/swap/secret.md") is None
+
+    # Back in its place, with the times that it had: it is looked at again.
+    monkeypatch.undo()
+    place.unlink()
+    (tmp_path / "away").rename(place)
+    assert (await project.run()).added == 1
+    assert project.paths == ["a/swap/secret.md", "top.md"]
 
 
 async def test_a_file_that_breaks_a_chunker_ends_nothing(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import random
+import shutil
 import time
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragpilot.ingest import opening
 from ragpilot.ingest.encodings import decode
 from ragpilot.ingest.filters import refused_by_content, refused_by_name
 from ragpilot.ingest.kinds import source_type
@@ -24,7 +26,7 @@ NOISE = random.Random(1).randbytes(300_000)  # noqa: S311 - no secret depends on
 
 def read(folder: Path, data: bytes, name: str = "file.py", limit: int = LIMIT) -> RawFile | Refusal:
     (folder / name).write_bytes(data)
-    return read_file(os.fsencode(folder / name), max_bytes=limit)
+    return read_file(os.fsencode(folder / name), inside=os.fsencode(folder), max_bytes=limit)
 
 
 def text(data: bytes) -> str:
@@ -161,7 +163,9 @@ def test_a_large_binary_costs_its_first_bytes(tmp_path: Path) -> None:
         file.write(NOISE)
         file.truncate(500_000_000)
     started = time.perf_counter()
-    assert read_file(os.fsencode(tmp_path / "search.index"), max_bytes=LIMIT) == Refusal(Reason.BINARY)
+    assert read_file(os.fsencode(tmp_path / "search.index"), inside=os.fsencode(tmp_path), max_bytes=LIMIT) == Refusal(
+        Reason.BINARY
+    )
     assert time.perf_counter() - started < 0.2
 
 
@@ -177,15 +181,57 @@ def test_limits(tmp_path: Path) -> None:
 
 
 def test_what_took_the_place_of_a_file(tmp_path: Path) -> None:
-    assert read_file(os.fsencode(tmp_path / "gone"), max_bytes=LIMIT) == Refusal(Reason.VANISHED)
+    assert read_file(os.fsencode(tmp_path / "gone"), inside=os.fsencode(tmp_path), max_bytes=LIMIT) == Refusal(
+        Reason.VANISHED
+    )
     os.mkfifo(tmp_path / "pipe")
-    assert read_file(os.fsencode(tmp_path / "pipe"), max_bytes=LIMIT) == Refusal(Reason.SPECIAL)
+    assert read_file(os.fsencode(tmp_path / "pipe"), inside=os.fsencode(tmp_path), max_bytes=LIMIT) == Refusal(
+        Reason.SPECIAL
+    )
     (tmp_path / "folder").mkdir()
-    assert read_file(os.fsencode(tmp_path / "folder"), max_bytes=LIMIT) == Refusal(Reason.SPECIAL)
+    assert read_file(os.fsencode(tmp_path / "folder"), inside=os.fsencode(tmp_path), max_bytes=LIMIT) == Refusal(
+        Reason.SPECIAL
+    )
     (tmp_path / "link").symlink_to(tmp_path / "file")
     (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(OSError, match="link"):
-        read_file(os.fsencode(tmp_path / "link"), max_bytes=LIMIT)
+        read_file(os.fsencode(tmp_path / "link"), inside=os.fsencode(tmp_path), max_bytes=LIMIT)
+
+
+@pytest.mark.parametrize("by_folders", [True, False])
+def test_no_link_on_the_way_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_folders: bool) -> None:
+    monkeypatch.setattr(opening, "_BY_FOLDERS", by_folders)
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    (root / "a/b").mkdir(parents=True)
+    (outside / "b").mkdir(parents=True)
+    (root / "a/b/own.md").write_text("ours", encoding="utf-8")
+    (outside / "b/own.md").write_text("theirs", encoding="utf-8")
+    inside = os.fsencode(root)
+
+    def read_own() -> RawFile | Refusal:
+        return read_file(inside + b"/a/b/own.md", inside=inside, max_bytes=LIMIT)
+
+    found = read_own()
+    assert isinstance(found, RawFile)
+    assert found.data == b"ours"
+    for linked, target in (("a", outside), ("a/b", outside / "b"), ("a", root / "kept")):
+        (root / linked).rename(root / "kept")
+        (root / linked).symlink_to(target)
+        assert read_own() == Refusal(Reason.SYMLINK, "a folder above it is a link")
+        (root / linked).unlink()
+        (root / "kept").rename(root / linked)
+    shutil.rmtree(root / "a")
+    (root / "a").write_text("a file", encoding="utf-8")
+    assert read_own() == Refusal(Reason.VANISHED)
+    # What is above the root is the operator's, links and all.
+    (tmp_path / "by-link").symlink_to(root)
+    (root / "top.md").write_text("top", encoding="utf-8")
+    by_link = os.fsencode(tmp_path / "by-link")
+    found = read_file(by_link + b"/top.md", inside=by_link, max_bytes=LIMIT)
+    assert isinstance(found, RawFile)
+    assert found.data == b"top"
+    assert read_file(inside + b"/../outside/b/own.md", inside=inside, max_bytes=LIMIT) == Refusal(Reason.VANISHED)
+    assert read_file(os.fsencode(outside / "b/own.md"), inside=inside, max_bytes=LIMIT) == Refusal(Reason.VANISHED)
 
 
 def test_identity_is_the_content(tmp_path: Path) -> None:
