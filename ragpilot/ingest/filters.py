@@ -43,6 +43,7 @@ _LONG_LINE = 1000
 _MINIFIED_MEAN = 250
 _MINIFIED_SIZE = 2000
 _FEW_CHARACTERS = 8
+_SMALL_DATA, _WRITTEN_LINES = 65_536, 12
 
 _DATA_SUFFIXES = frozenset(
     """
@@ -117,9 +118,16 @@ def _minified(text: str, source_type: str) -> Refusal | None:
     lines = [line for line in map(str.strip, text.split("\n")) if line]
     total = sum(map(len, lines))
     long = sum(len(line) for line in lines if len(line) > _LONG_LINE and not _is_rule(line))
+    if long < _SMALL_DATA and _written(lines) >= _WRITTEN_LINES:
+        return None  # code that people have written, around an image or a table
     if total and total / len(lines) > _MINIFIED_MEAN and long > total / 2:
         return Refusal(Reason.DATA if source_type == "config" else Reason.MINIFIED)
     return None
+
+
+def _written(lines: list[str]) -> int:
+    """Rows of ordinary length that are no comment: a licence stands above minified code, too."""
+    return sum(len(line) <= _LONG_LINE and _COMMENT.match(line) is None for line in lines)
 
 
 def _is_rule(line: str) -> bool:

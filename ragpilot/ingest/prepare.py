@@ -22,7 +22,7 @@ from ragpilot.ingest.secrets import redact
 from ragpilot.ingest.walk import FileEntry
 from ragpilot.types import Chunk, Document, IndexedChunk, LeftOut, SparseVector
 
-RULES_VERSION = "4"
+RULES_VERSION = "5"
 """Changes when the same file would be refused, decoded, typed or redacted otherwise."""
 
 _NOTEBOOK_FACTOR = 10
