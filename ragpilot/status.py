@@ -58,11 +58,14 @@ class StatusService:
         other._settings = settings  # noqa: SLF001 - it is one of us
         return other
 
-    async def health(self) -> dict[str, Health]:
-        """Reachability of store, embedder and model, asked at once; the model's with why it is this one."""
+    async def health(self, *, within: float | None = None) -> dict[str, Health]:
+        """Reachability of store, embedder and model, asked at once; the model's with why it is this one.
+
+        A part that says nothing ``within`` so many seconds, where they are given, is told as not ok.
+        """
         names = ("store", "embedder", "model")
         checks: tuple[Awaitable[Health], ...] = (self._store.check(), self._embedder.check(), self._chat.check())
-        found = dict(zip(names, await asyncio.gather(*checks), strict=True))
+        found = dict(zip(names, await asyncio.gather(*(_bounded(check, within) for check in checks)), strict=True))
         model = found["model"]
         if self._chat_reason and model.ok:
             found["model"] = replace(model, detail=f"{model.detail.rstrip('.')}. {self._chat_reason}")
@@ -135,3 +138,14 @@ class StatusService:
         lines = text.split("\n")
         first = max(0, chunk.start_line - 1 - context)
         return lines[first : chunk.start_line - 1], lines[chunk.end_line : chunk.end_line + context]
+
+
+async def _bounded(check: Awaitable[Health], within: float | None) -> Health:
+    deadline = asyncio.timeout(within)
+    try:
+        async with deadline:
+            return await check
+    except TimeoutError:
+        if not deadline.expired():
+            raise
+        return Health(ok=False, detail=f"There was no answer within {within:g} s.")

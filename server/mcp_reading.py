@@ -11,6 +11,7 @@ from ragpilot.errors import RagPilotError
 from ragpilot.events import Answer, AnswerEvent, Done, Failed, Sources, Token, error_from_wire, to_wire
 from ragpilot.passages import format_passages
 from ragpilot.types import AskRequest, Source
+from server import patience
 from server.context import Context
 from server.mcp_schemas import (
     AskArguments,
@@ -24,8 +25,6 @@ from server.mcp_schemas import (
 from server.mcp_tool import Call, Output, Progress, Tool
 from server.sse import EventStream, Limits
 
-READ_SECONDS = 30.0
-"""Deadline of what needs no language model; a first question may load the embedder, or embed some headers."""
 BEAT_SECONDS = 5.0
 """Progress is told at least this often."""
 
@@ -65,7 +64,7 @@ def reading_tools(context: Context) -> list[Tool]:
             result=QueryResult,
             annotations=_READS,
             run=reading.query,
-            seconds=READ_SECONDS,
+            seconds=patience.READ_SECONDS,
         ),
         Tool(
             name="rag_collections",
@@ -78,7 +77,7 @@ def reading_tools(context: Context) -> list[Tool]:
             result=CollectionsResult,
             annotations=_READS,
             run=reading.collections,
-            seconds=READ_SECONDS,
+            seconds=patience.READ_SECONDS,
         ),
     ]
 

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from ragpilot.errors import RagPilotError
+from ragpilot.errors import ChatModelTimeoutError, RagPilotError
 from ragpilot.logs import log_unexpected
 from ragpilot.types import Actor
 from server.context import Context
@@ -15,6 +15,7 @@ from server.logs import SECURITY
 from server.mcp_ingest import ingest_tool
 from server.mcp_reading import reading_tools
 from server.mcp_tool import Call, Output, Progress, Tool, ToolError, words_of
+from server.patience import look_seconds, silent_part
 from server.problems import UNEXPECTED, ProblemError, from_error
 
 __all__ = ["Call", "Output", "Progress", "Tool", "ToolError", "Toolbox"]
@@ -28,6 +29,7 @@ class Toolbox:
     """The tools over one server's services."""
 
     def __init__(self, context: Context) -> None:
+        self._context = context
         self._tools = {tool.name: tool for tool in (*reading_tools(context), ingest_tool(context))}
 
     def all(self) -> list[Tool]:
@@ -63,16 +65,22 @@ class Toolbox:
             _audit(tool, call, arguments, outcome)
 
     async def _run(self, tool: Tool, call: Call, arguments: Mapping[str, Any]) -> Output:
-        deadline = asyncio.timeout(tool.seconds)
+        look = look_seconds(tool.seconds)
+        deadline = asyncio.timeout(tool.seconds - look)
         try:
             async with deadline:
                 return await tool.run(call, tool.checked(arguments))
         except TimeoutError as error:
             if not deadline.expired():
                 raise self._unexpected(error, call) from error
-            raise ToolError("timeout", f"{tool.name} did not end within {tool.seconds:g} s and was stopped.") from None
+            raise await self._late(tool, look) from None
         except ProblemError as error:
             raise ToolError(error.problem.code, error.problem.detail) from None
+        except ChatModelTimeoutError as error:
+            # The model may never have been asked: what it would have been given is looked for before.
+            silent = await silent_part(self._context.services.status, within=look)
+            code, words = (silent.code, silent.detail) if silent else (error.code, words_of(error))
+            raise ToolError(code, words) from error
         except RagPilotError as error:
             if from_error(error) is UNEXPECTED:
                 raise self._unexpected(error, call) from error
@@ -81,6 +89,13 @@ class Toolbox:
         except Exception as error:
             # The last handler of a call: its agent learns that it failed, the log where.
             raise self._unexpected(error, call) from error
+
+    async def _late(self, tool: Tool, look: float) -> ToolError:
+        """A call that took too long, with the part that it waited for, where that is silent still."""
+        silent = await silent_part(self._context.services.status, within=look)
+        if silent is not None:
+            return ToolError(silent.code, silent.detail)
+        return ToolError("timeout", f"{tool.name} did not end within {tool.seconds:g} s and was stopped.")
 
     def _unexpected(self, error: Exception, call: Call) -> ToolError:
         log_unexpected(logger, error, call.request_id)

@@ -6,6 +6,7 @@ from quart import Blueprint, Response
 
 from ragpilot.types import Actor
 from server.context import Context, json_response
+from server.patience import in_time
 from server.requests import SearchBody, body
 
 
@@ -17,9 +18,8 @@ def search_routes(context: Context) -> Blueprint:
     @context.access.needs("ask")
     async def search(actor: Actor) -> Response:
         asked = await body(SearchBody)
-        found = await context.services.searcher.search(
-            actor, asked.question, k=asked.k, corpus=asked.corpus, focus=tuple(asked.focus)
-        )
-        return json_response(found)
+        services = context.services
+        work = services.searcher.search(actor, asked.question, k=asked.k, corpus=asked.corpus, focus=tuple(asked.focus))
+        return json_response(await in_time(work, services.status))
 
     return routes

@@ -15,6 +15,7 @@ from ragpilot.events import to_wire
 from ragpilot.logs import log_unexpected
 from ragpilot.types import Actor, Health
 from server.context import Context, json_response
+from server.patience import in_time
 from server.requests import CorpusQuery, SourceQuery, check
 
 HEALTH_PATH = "/health"
@@ -57,19 +58,22 @@ def status_routes(context: Context) -> Blueprint:
     @context.access.needs("ask")
     async def stats(actor: Actor) -> Response:
         query = check(CorpusQuery, _query())
-        return json_response(to_wire(await context.services.status.stats(actor, query.corpus)))
+        status = context.services.status
+        return json_response(to_wire(await in_time(status.stats(actor, query.corpus), status)))
 
     @routes.get("/corpora")
     @context.access.needs("ask")
     async def corpora(actor: Actor) -> Response:
-        return json_response({"corpora": to_wire(await context.services.status.corpora(actor))})
+        status = context.services.status
+        return json_response({"corpora": to_wire(await in_time(status.corpora(actor), status))})
 
     @routes.get("/sources/<chunk_id>")
     @context.access.needs("ask")
     async def source(actor: Actor, chunk_id: str) -> Response:
         query = check(SourceQuery, _query())
-        found = await context.services.status.source(actor, query.corpus, chunk_id, context=query.context)
-        return json_response(to_wire(found))
+        status = context.services.status
+        work = status.source(actor, query.corpus, chunk_id, context=query.context)
+        return json_response(to_wire(await in_time(work, status)))
 
     return routes
 

@@ -25,8 +25,8 @@ from ragpilot.errors import (
     StoreDamagedError,
     StoreUnavailableError,
 )
-from ragpilot.types import IngestReport, LeftOut, TermStatistics
-from server import mcp_ingest, mcp_reading, mcp_tool
+from ragpilot.types import Health, IngestReport, LeftOut, TermStatistics
+from server import mcp_ingest, mcp_reading, mcp_tool, patience
 from server.logs import SECURITY
 from tests.builders import chunk
 from tests.corpus import two_corpora
@@ -432,7 +432,7 @@ class HangingStore(MemoryStore):
 @pytest.mark.asyncio
 @pytest.mark.parametrize("mode", REVISIONS)
 async def test_a_part_that_hangs_meets_the_deadline(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_reading, "READ_SECONDS", 0.2)
+    monkeypatch.setattr(patience, "READ_SECONDS", 0.2)
     settings = settings_of(chat=ChatSettings(total_seconds=0.2))
     stand = Stand(store=HangingStore(), settings=settings)
     async with running(await stand.app()) as server, agent(address(server), mode=mode) as client:
@@ -442,13 +442,37 @@ async def test_a_part_that_hangs_meets_the_deadline(mode: str, monkeypatch: pyte
 
 
 @pytest.mark.asyncio
-async def test_a_timeout_of_a_part_is_not_taken_for_the_deadline() -> None:
+@pytest.mark.parametrize("part", ["store", "embedder"])
+async def test_the_part_that_hangs_is_named(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "READ_SECONDS", 0.3)
+    settings = settings_of(chat=ChatSettings(first_token_seconds=0.3))
+    stand = Stand(store=HangingStore(), settings=settings)
+
+    async def silent() -> Health:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    monkeypatch.setattr(stand.store if part == "store" else stand.embedder, "check", silent)
+    words = {"store": "The store of the index does not answer.", "embedder": "The embedder does not answer."}[part]
+    async with running(await stand.app()) as server, agent(address(server)) as client:
+        for tool in ("rag_query", "ask"):
+            result = await client.call_tool(tool, {"question": "context budget"})
+            assert (result.is_error, text_of(result)) == (True, words + " Ask again in a moment.")
+
+
+@pytest.mark.asyncio
+async def test_a_timeout_of_a_part_is_not_taken_for_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryStore()
     async with running(await Stand(store=store).app()) as server, agent(address(server)) as client:
         store.failure = TimeoutError(SECRET)  # type: ignore[assignment]
         result = await client.call_tool("rag_collections")
         assert text_of(result).startswith("Something went wrong")
-        store.failure = ChatModelTimeoutError("The answer took longer than 900 s (chat.total_seconds).")
+        store.failure = None
+
+        async def slow(*_: Any, **__: Any) -> int:
+            raise ChatModelTimeoutError("The answer took longer than 900 s (chat.total_seconds).")
+
+        monkeypatch.setattr(store, "count", slow)
         assert text_of(await client.call_tool("rag_collections")).startswith("The answer took longer")
 
 

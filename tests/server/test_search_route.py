@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
 
+from server import patience
 from server.app import Server
 from tests.corpus import two_corpora
 from tests.server.support import TOKENS, Stand, bearer, with_actors
@@ -71,3 +73,34 @@ async def test_limits_and_unknown_corpora() -> None:
     ]
     for body, status in cases:
         assert (await search(app, body))[0] == status
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("silent", [True, False])
+async def test_what_hangs_meets_a_limit_on_every_route_that_reads(
+    silent: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand = Stand()
+    app = await stand.app()
+
+    async def hang(*_: Any, **__: Any) -> Any:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(patience, "READ_SECONDS", 0.2)
+    for name in ("search", "count", "last_indexed", "get", *(["check"] if silent else [])):
+        monkeypatch.setattr(stand.store, name, hang)
+    client = app.test_client()
+    async with asyncio.timeout(10):
+        for response in (
+            await client.post("/search", json={"question": "context budget"}),
+            await client.get("/corpora"),
+            await client.get("/index/stats"),
+            await client.get("/sources/x"),
+        ):
+            found = json.loads(await response.get_data(as_text=False))
+            assert response.headers["Content-Type"] == "application/problem+json"
+            assert (response.status_code, found["code"], found["detail"]) == (
+                (503, "store_unavailable", "The store of the index does not answer. Ask again in a moment.")
+                if silent
+                else (504, "timeout", "There was no result within 0.2 s.")
+            )
