@@ -27,7 +27,7 @@ from ragpilot.cli_launch import start
 from ragpilot.cli_mcp_pipes import message_streams, own_standard_streams
 from ragpilot.config import Environment
 from ragpilot.errors import RagPilotError, ServerUnreachableError
-from ragpilot.mcp_client import McpClient, RpcError, running_server
+from ragpilot.mcp_client import CallBrokenOffError, McpClient, RpcError, ServerSilentError, running_server
 from ragpilot.mcp_identity import INSTRUCTIONS, NAME, TITLE
 from ragpilot.runtime import existing_token
 
@@ -98,21 +98,34 @@ class Upstream:
         self._connecting = asyncio.Lock()
 
     async def use(self, call: Callable[[McpClient], Awaitable[_R]]) -> _R:
-        """Make a call; once more, on a server found anew, where the one that was known has gone."""
+        """Make a call; once more, on a server found anew, where the one that was known has gone.
+
+        Not where it was at work on the call: whatever ended it might do so again, and it is for the caller to decide.
+        """
         known = self._client
         if known is not None:
             try:
-                return await call(known)
+                return await self._made(call, known)
+            except (ServerSilentError, CallBrokenOffError):
+                raise
             except ServerUnreachableError:
                 # It left after its idle minutes, or was started anew at another address.
-                if self._client is known:
-                    self._client = None
-        return await call(await self._connected())
+                pass
+        return await self._made(call, await self._connected())
 
     async def aclose(self) -> None:
         """Close every connection; the server stays."""
         for client in self._all:
             await client.aclose()
+
+    async def _made(self, call: Callable[[McpClient], Awaitable[_R]], client: McpClient) -> _R:
+        try:
+            return await call(client)
+        except ServerUnreachableError:
+            # The next call looks for the server anew.
+            if self._client is client:
+                self._client = None
+            raise
 
     async def _connected(self) -> McpClient:
         async with self._connecting:

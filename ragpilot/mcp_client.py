@@ -22,8 +22,9 @@ REVISION: Final = "2025-11-25"
 ReportProgress = Callable[[float, float | None, str | None], Awaitable[None]]
 """(progress, total, message), as the server tells them."""
 
-_TIMEOUT: Final = httpx.Timeout(60.0, connect=5.0)
+SILENCE_SECONDS: Final = 25.0
 """A server that lives sends something every 15 s, whatever its model does."""
+CONNECT_SECONDS: Final = 5.0
 WAIT_SECONDS: Final = 10.0
 """How long a server that is just starting is waited for."""
 _HEADERS: Final = {
@@ -59,6 +60,14 @@ class RpcError(Exception):
         self.message = message
 
 
+class ServerSilentError(ServerUnreachableError):
+    """The server takes calls and says nothing: asking again at once would be waiting once more."""
+
+
+class CallBrokenOffError(ServerUnreachableError):
+    """The server ended while it was at work on the call."""
+
+
 class McpClient:
     """One server, spoken to as one actor. Nothing is connected before the first call; cancelling a call ends it."""
 
@@ -67,7 +76,7 @@ class McpClient:
         url = httpx.URL(self.address)
         self._client = httpx.AsyncClient(
             headers={**_HEADERS, **({"Authorization": f"Bearer {token}"} if token else {})},
-            timeout=_TIMEOUT,
+            timeout=httpx.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS),
             # A proxy named in the environment cannot reach this machine's loopback, and must not see what is asked.
             trust_env=not is_loopback(url.host),
             verify=url.scheme == "https",
@@ -81,20 +90,31 @@ class McpClient:
         Raises:
             RpcError: The server refused it.
             AuthenticationError: It wants a token that it knows.
-            ServerUnreachableError: There is no server, it is another program's, or it went away in the middle.
+            ServerUnreachableError: There is no server, or it is another program's.
+            ServerSilentError: It said nothing for SILENCE_SECONDS.
+            CallBrokenOffError: It ended in the middle of the call.
         """
         asked = {**params, "_meta": {"progressToken": 1}} if progress else dict(params)
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": asked}
+        begun = False
         try:
             # ASCII: what an agent passes on may hold what UTF-8 cannot.
             content = json.dumps(body).encode()
             async with self._client.stream("POST", f"{self.address}/mcp", content=content) as response:
+                begun = True
                 if response.headers.get("content-type", "").startswith("text/event-stream"):
                     return await self._from_events(response, progress)
                 return self._result(await response.aread())
         except SSEError as error:
             raise self._foreign() from error
+        except httpx.TimeoutException as error:
+            raise ServerSilentError(
+                f"The RagPilot server at {self.address} does not answer: silent for {SILENCE_SECONDS:g} s.",
+                hint="Make the call again in a moment; `ragpilot status` tells whether the server lives.",
+            ) from error
         except httpx.RequestError as error:
+            if begun:
+                raise self._broken_off() from error
             raise ServerUnreachableError(
                 f"No RagPilot server answers at {self.address}.", hint="`ragpilot serve` starts one."
             ) from error
@@ -112,7 +132,7 @@ class McpClient:
                 told = message.get("params")
                 if progress and message.get("method") == "notifications/progress" and isinstance(told, dict):
                     await progress(told["progress"], told.get("total"), told.get("message"))
-        raise ServerUnreachableError(f"The server at {self.address} ended the call before it was complete.")
+        raise self._broken_off()
 
     def _result(self, content: str | bytes) -> dict[str, Any]:
         message = self._message(content)
@@ -134,6 +154,11 @@ class McpClient:
         if not isinstance(message, dict):
             raise self._foreign()
         return message
+
+    def _broken_off(self) -> CallBrokenOffError:
+        return CallBrokenOffError(
+            f"The RagPilot server at {self.address} ended during this call.", hint="The call can be made again."
+        )
 
     def _foreign(self) -> ServerUnreachableError:
         return ServerUnreachableError(

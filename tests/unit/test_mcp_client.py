@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from ragpilot import cli_mcp_stdio
+from ragpilot import cli_mcp_stdio, mcp_client
 from ragpilot.cli_mcp_stdio import Upstream
 from ragpilot.config import Environment, Settings
 from ragpilot.errors import AuthenticationError, ServerUnreachableError
-from ragpilot.mcp_client import McpClient, RpcError
-from ragpilot.runtime import ServerRecord, local_token
+from ragpilot.mcp_client import CallBrokenOffError, McpClient, RpcError, ServerSilentError
+from ragpilot.runtime import ANSWER_SECONDS, ServerRecord, local_token
+from server import patience
 from tests.fakes import ScriptedChatModel
 from tests.server.agents import Told, address
 from tests.server.support import LOCAL_TOKEN, Stand, running, until
@@ -67,6 +68,72 @@ async def test_what_is_no_answer_of_a_server_is_no_server(answer: bytes) -> None
             await call(at)
     with pytest.raises(ServerUnreachableError, match="No RagPilot server answers"):
         await call(at)
+
+
+@pytest.mark.asyncio
+async def test_a_server_that_is_silent_and_one_that_ends_at_work_are_told_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    event = 'data: {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}}\n\n'
+    for body in (event, ""):
+        begun = f"{stream}{len(body):x}\r\n{body}\r\n" if body else stream
+        async with program(begun.encode()) as at:
+            with pytest.raises(CallBrokenOffError) as caught:
+                await call(at)
+            assert str(caught.value) == (
+                f"The RagPilot server at {at} ended during this call. The call can be made again."
+            )
+    monkeypatch.setattr(mcp_client, "SILENCE_SECONDS", 0.2)
+    held: list[asyncio.StreamWriter] = []
+
+    async def hold(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        held.append(writer)
+
+    server = await asyncio.start_server(hold, "127.0.0.1", 0)
+    async with server:
+        with pytest.raises(ServerSilentError, match=r"does not answer: silent for 0\.2 s\."):
+            await call(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        for writer in held:
+            writer.transport.abort()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("failure", [ServerSilentError, CallBrokenOffError])
+async def test_a_call_that_was_begun_is_not_made_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: type[ServerUnreachableError]
+) -> None:
+    found, made = 0, 0
+
+    async def find(_: Path) -> ServerRecord:
+        nonlocal found
+        found += 1
+        return ServerRecord("http://127.0.0.1:1", 1, "now")
+
+    async def fail(_: McpClient) -> None:
+        nonlocal made
+        made += 1
+        raise failure("It ended.")
+
+    async def work(_: McpClient) -> str:
+        return "done"
+
+    monkeypatch.setattr(cli_mcp_stdio, "running_server", find)
+    upstream = Upstream(Environment(settings=Settings(), state=tmp_path), {}, may_ingest=False)
+    assert await upstream.use(work) == "done"
+    with pytest.raises(failure):
+        await upstream.use(fail)
+    assert (found, made) == (1, 1)
+    # The next call looks for a server anew, and meets none that it would wait for again.
+    assert await upstream.use(work) == "done"
+    assert found == 2
+    await upstream.aclose()
+
+
+def test_silence_is_over_before_a_tools_own_deadline() -> None:
+    # And one that lives breaks it in time: the protocol's streams send a comment every 15 s.
+    assert 15 < mcp_client.SILENCE_SECONDS < patience.READ_SECONDS
+    assert mcp_client.WAIT_SECONDS + 2 * ANSWER_SECONDS < patience.READ_SECONDS
 
 
 @pytest.mark.asyncio
