@@ -34,7 +34,8 @@ def open_file(path: Path) -> ConfigFile:
 def save(file: ConfigFile, text: str, *, home: Path) -> None:
     """Put ``text`` in the place of the file's own, in one step.
 
-    A file that is trusted stays so, and one that is made here is trusted: what it says was said by its user to us.
+    A file that is trusted stays so, and one that is made here is trusted: what it says was said by its user to us. One
+    that does not say that it is ours says so from now on, or nobody would ever read what was put into it.
 
     Args:
         file: The file as it was read.
@@ -50,7 +51,7 @@ def save(file: ConfigFile, text: str, *, home: Path) -> None:
         raise ConfigError(f"{file.path} would be refused as a whole: {wrong[0]}")
     try:
         made = not file.content and not file.path.exists()
-        content = f'schema = "{SCHEMA}"\n\n{text}'.encode() if made else _like(file, text)
+        content = _like(file, text if "schema" in tomllib.loads(text) else f'schema = "{SCHEMA}"\n\n{text}')
         if made:
             if not create_private(file.path, content):
                 raise ConfigError(f"{file.path} was made by someone else in this very moment. Try again.")

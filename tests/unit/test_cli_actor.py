@@ -389,3 +389,12 @@ def test_a_file_that_was_not_trusted_is_not_trusted_for_an_edit(own: Path, capsy
     assert cli.run(["actor", "list"]) == 2
     assert cli.run(["trust"]) == 0
     assert [actor.name for actor in settings().actors] == ["ann"]
+
+
+def test_a_file_that_does_not_say_whose_it_is_says_so_from_then_on(tmp_path: Path) -> None:
+    shop = tmp_path / "config.toml"
+    shop.write_text('# The shop.\n[[corpora]]\nname = "shop"\n', encoding="utf-8")
+    assert cli.run(["actor", "add", "ann", "--team", "core", "--write", str(shop)]) == 0
+    text = shop.read_text(encoding="utf-8")
+    assert text.startswith('schema = "ragpilot/1"\n\n# The shop.\n[[corpora]]\nname = "shop"\n')
+    assert tomllib.loads(text)["actors"][0]["name"] == "ann"
