@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from quart import Blueprint, Response, request
 
-from ragpilot.config import CorpusSettings
-from ragpilot.corpora import known_corpora, resolve_corpus
+from ragpilot.config import CorpusSettings, Settings
+from ragpilot.corpora import NOTHING, known_corpora, resolve_corpus
 from ragpilot.errors import InvalidRequestError
 from ragpilot.events import to_wire
 from ragpilot.ingest.grants import Grants, Sight
@@ -46,10 +46,10 @@ def ingest_routes(context: Context) -> Blueprint:
         settings = context.services.settings
         if asked.rebuild and asked.path is not None:
             raise InvalidRequestError("'rebuild' is for a whole corpus; leave 'path' away.", field="rebuild")
-        corpus, path = resolve_corpus(settings, actor, asked.corpus), None
+        corpus, path = corpus_to_index(settings, actor, asked.corpus), None
         if asked.path is not None:
             corpora = [corpus] if asked.corpus is not None else known_corpora(settings, actor)
-            corpus, path = await asyncio.to_thread(locate, actor, corpora, asked.path)
+            corpus, path = await asyncio.to_thread(locate, actor, corpora, asked.path, context.services.ingestion.holds)
         run = context.runs.start(actor, corpus, path, rebuild=asked.rebuild, vectors=asked.vectors)
         stream = EventStream[RunEvent](
             run.watch(),
@@ -68,18 +68,47 @@ def ingest_routes(context: Context) -> Blueprint:
     return routes
 
 
-def locate(actor: Actor, corpora: Sequence[CorpusSettings], path: str) -> tuple[CorpusSettings, Path]:
-    """The corpus and the real place of ``path``: absolute, or relative to one of the roots; the innermost root counts.
+def corpus_to_index(settings: Settings, actor: Actor, name: str | None) -> CorpusSettings:
+    """The named corpus, or the actor's default. Raises UnknownCorpusError, and InvalidRequestError where he has none."""
+    corpus = resolve_corpus(settings, actor, name)
+    if corpus.name == NOTHING:
+        raise InvalidRequestError("There is no collection that you may index.")
+    return corpus
 
-    What is judged is where it leads after every link is followed. Raises InvalidRequestError, in the same words for a
-    path outside the roots whether or not there is anything.
+
+Holds = Callable[[Actor, CorpusSettings, Path], bool]
+"""Whether something at or below a place is indexed that the actor may hear of, be it gone from the disk."""
+
+
+def locate(actor: Actor, corpora: Sequence[CorpusSettings], path: str, holds: Holds) -> tuple[CorpusSettings, Path]:
+    """The corpus and the real place of ``path``: absolute, or relative to one of the roots.
+
+    What is there counts before what is only indexed, and the innermost root among these. What is judged is where a path
+    leads after every link is followed. Raises InvalidRequestError, in the same words for a path outside the roots
+    whether or not there is anything.
 
     For an actor without ``admin``, only where the path itself lies is judged here. Whether there is anything at it that
     he may hear of is judged by the run, so that a refusal does not tell one absence from another.
     """
-    if not actor.may("admin"):
-        return _unlooked(actor, corpora, path)
-    inside: list[tuple[bool, int, CorpusSettings, Path]] = []
+    inside = _unlooked(actor, corpora, path) if not actor.may("admin") else _looked(corpora, path)
+    if not inside:
+        raise _outside(corpora)
+    ranked = [
+        (there, not there and holds(actor, corpus, target), depth, corpus, target)
+        for there, depth, corpus, target in inside
+    ]
+    there, held, _, corpus, target = max(ranked, key=lambda found: found[:3])
+    if not there and not held and actor.may("admin"):
+        raise InvalidRequestError("'path' names nothing inside the roots.", field="path")
+    return corpus, target
+
+
+_Place = tuple[bool, int, CorpusSettings, Path]
+"""Whether something is there, how deep its root lies, the corpus, the place."""
+
+
+def _looked(corpora: Sequence[CorpusSettings], path: str) -> list[_Place]:
+    inside: list[_Place] = []
     for corpus in corpora:
         for root in corpus.roots:
             try:
@@ -90,16 +119,11 @@ def locate(actor: Actor, corpora: Sequence[CorpusSettings], path: str) -> tuple[
             except (OSError, RuntimeError, ValueError):
                 # A loop of links, a name that no file system takes, a folder that may not be entered.
                 raise InvalidRequestError("'path' leads nowhere.", field="path") from None
-    if not inside:
-        raise _outside(corpora)
-    exists, _, corpus, target = max(inside, key=lambda found: found[:2])
-    if not exists:
-        raise InvalidRequestError("'path' names nothing inside the roots.", field="path")
-    return corpus, target
+    return inside
 
 
-def _unlooked(actor: Actor, corpora: Sequence[CorpusSettings], path: str) -> tuple[CorpusSettings, Path]:
-    inside: list[tuple[bool, int, CorpusSettings, Path]] = []
+def _unlooked(actor: Actor, corpora: Sequence[CorpusSettings], path: str) -> list[_Place]:
+    inside: list[_Place] = []
     for corpus in corpora:
         sight = Sight(actor, Grants(corpus))
         for root in known_roots(corpus):
@@ -108,10 +132,7 @@ def _unlooked(actor: Actor, corpora: Sequence[CorpusSettings], path: str) -> tup
                 shown = root.prefix + shown_path(os.fsencode(target.relative_to(root.folder)))
                 seen = os.path.lexists(target) and sight.sees(shown)
                 inside.append((seen, len(root.folder.parts), corpus, target))
-    if not inside:
-        raise _outside(corpora)
-    _, _, corpus, target = max(inside, key=lambda found: found[:2])
-    return corpus, target
+    return inside
 
 
 def _outside(corpora: Sequence[CorpusSettings]) -> InvalidRequestError:

@@ -10,11 +10,11 @@ import anyio
 from mcp_types import ToolAnnotations
 
 from ragpilot.config import CorpusSettings
-from ragpilot.corpora import known_corpora, resolve_corpus
+from ragpilot.corpora import known_corpora
 from ragpilot.errors import IngestError, InvalidRequestError
 from ragpilot.types import IngestProgress, IngestReport
 from server.context import Context
-from server.ingest import locate
+from server.ingest import corpus_to_index, locate
 from server.mcp_report import error_in_roots, result_of, words_for
 from server.mcp_schemas import IngestArguments, IngestResult
 from server.mcp_tool import Call, Output, Tool
@@ -88,7 +88,7 @@ class _Ingesting:
     async def _target(self, call: Call, given: IngestArguments) -> tuple[CorpusSettings, Path | None]:
         """The corpus, and the place in it; None: all of it. Raises InvalidRequestError, UnknownCorpusError."""
         settings = self.context.services.settings
-        corpus = resolve_corpus(settings, call.actor, given.collection)
+        corpus = corpus_to_index(settings, call.actor, given.collection)
         posix, windows = PurePosixPath(given.path), PureWindowsPath(given.path)
         if posix.is_absolute() or windows.is_absolute() or windows.drive or windows.root:
             raise InvalidRequestError("'path' must be relative to a configured root, not absolute.", field="path")
@@ -97,7 +97,7 @@ class _Ingesting:
         if not posix.parts:
             return corpus, None
         corpora = [corpus] if given.collection is not None else known_corpora(settings, call.actor)
-        return await asyncio.to_thread(locate, call.actor, corpora, given.path)
+        return await asyncio.to_thread(locate, call.actor, corpora, given.path, self.context.services.ingestion.holds)
 
 
 async def _report(events: EventStream[RunEvent], call: Call) -> IngestReport:

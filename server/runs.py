@@ -56,6 +56,10 @@ class Ingestion(Protocol):
         """Embeds what is stored without vectors; the last item is the report."""
         ...
 
+    def holds(self, actor: Actor, corpus: CorpusSettings, path: Path) -> bool:
+        """Whether something at ``path``, or below it, is indexed that the actor may hear of; blocking."""
+        ...
+
     async def apply_grants(self, actor: Actor, corpus: CorpusSettings) -> int:
         """Gives stored documents the readers of the configuration; how many had others."""
         ...

@@ -39,6 +39,10 @@ _FORGET_LEFT_OUT = """
 DELETE FROM left_out
 WHERE corpus = :corpus AND (:scope IN ('', path) OR substr(path, 1, length(:inside)) = :inside)
 """
+_INDEXED_UNDER = f"""
+SELECT path FROM documents WHERE corpus = :corpus AND outcome = '{INDEXED}'
+AND (path = :path OR substr(path, 1, length(:inside)) = :inside)
+"""  # noqa: S608 - of constants
 _COUNT_LEFT_OUT = (
     "SELECT reason, count(*) FROM left_out WHERE corpus = ? GROUP BY reason ORDER BY count(*) DESC, reason"
 )
@@ -152,6 +156,13 @@ class Manifest:
         found = Counter(reason for reason, path in rows if counts(path))
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
+    def indexed_under(self, corpus: str, shown: str) -> list[str]:
+        """The indexed paths at ``shown``, a file, or below it, a folder; empty: all of them."""
+        inside = shown + "/" if shown else ""
+        with self._database.transaction() as connection:
+            found = connection.execute(_INDEXED_UNDER, {"corpus": corpus, "path": shown, "inside": inside})
+            return [path for (path,) in found]
+
     def close(self) -> None:
         """Close the file. Idempotent."""
         self._database.close()
@@ -169,6 +180,14 @@ def left_out(state: Path, corpus: str, counts: Callable[[str], bool] | None = No
         return {}
     with Manifest(state) as manifest:
         return manifest.left_out(corpus, counts)
+
+
+def indexed_under(state: Path, corpus: str, shown: str) -> list[str]:
+    """``Manifest.indexed_under`` of a state folder, which is not made where it is missing. Raises StateError."""
+    if not (state / FILE_NAME).exists():
+        return []
+    with Manifest(state) as manifest:
+        return manifest.indexed_under(corpus, shown)
 
 
 def _agree(row: Row, state: DocumentState) -> bool:

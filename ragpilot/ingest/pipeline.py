@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
@@ -13,11 +14,12 @@ from ragpilot.errors import IngestRunningError
 from ragpilot.ingest.chunkers import CHUNKER_VERSION, chunk_text_with_notes
 from ragpilot.ingest.grants import Grants, Sight
 from ragpilot.ingest.index import CorpusIndex
-from ragpilot.ingest.manifest import left_out
+from ragpilot.ingest.manifest import indexed_under, left_out
 from ragpilot.ingest.parts import Parts
 from ragpilot.ingest.plan import IngestPlan, make_plan
 from ragpilot.ingest.prepare import ChunkFunction, LexicalFunction
 from ragpilot.ingest.progress import Progress
+from ragpilot.ingest.roots import Scope, known_roots
 from ragpilot.ingest.run import IngestRun, Options
 from ragpilot.ingest.sources import SourceFiles
 from ragpilot.lexical import document_vector
@@ -159,6 +161,21 @@ class IngestService:
         """
         IngestScope(actor, corpus.name)
         return await asyncio.to_thread(make_plan, self._parts, corpus, path, actor, allow_broad=allow_broad)
+
+    def holds(self, actor: Actor, corpus: CorpusSettings, path: Path) -> bool:
+        """Whether a file at ``path``, or below it, is indexed that the actor may hear of, be it gone from the disk.
+
+        Blocking. ``path`` is absolute, without ``..``. Raises PermissionDeniedError, StateError.
+        """
+        IngestScope(actor, corpus.name)
+        sight = Sight(actor, Grants(corpus))
+        for root in known_roots(corpus):
+            if path.is_relative_to(root.folder):
+                relative = path.relative_to(root.folder).as_posix()
+                shown = Scope(root, b"" if relative == "." else os.fsencode(relative)).shown
+                if any(map(sight.sees, indexed_under(self._parts.state, corpus.name, shown))):
+                    return True
+        return False
 
     async def left_out(self, actor: Actor, corpus: CorpusSettings) -> dict[str, int]:
         """How many files and folders are not indexed, by reason, as of the last runs; those that the actor may hear of.

@@ -66,6 +66,8 @@ class ScriptedIngestion:
     fills: list[tuple[Actor, str]] = field(default_factory=list)
     granted: list[tuple[Actor, str]] = field(default_factory=list)
     """Calls of ``apply_grants``."""
+    indexed: Sequence[str] = ()
+    """Names of files that are indexed, whether or not they are there."""
     ended: int = 0
     fills_ended: int = 0
 
@@ -100,6 +102,9 @@ class ScriptedIngestion:
             yield REPORT
         finally:
             self.fills_ended += 1
+
+    def holds(self, actor: Actor, corpus: CorpusSettings, path: Path) -> bool:
+        return path.name in self.indexed
 
     async def apply_grants(self, actor: Actor, corpus: CorpusSettings) -> int:
         self.granted.append((actor, corpus.name))

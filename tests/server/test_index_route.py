@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ from werkzeug.datastructures import Headers
 from ragpilot.config import CorpusSettings
 from ragpilot.errors import InvalidRequestError, RootError
 from ragpilot.events import ingest_event_from_wire
-from ragpilot.types import IngestProgress
+from ragpilot.types import Actor, IngestProgress
+from server import ingest
 from server.app import Server
-from server.ingest import locate
 from server.runs import SERVER
 from tests.fakes import OPERATOR
 from tests.server.support import (
@@ -215,6 +216,23 @@ async def test_a_path_that_leads_elsewhere_is_refused(tmp_path: Path, path: str)
     assert ingestion.runs == []
 
 
+def holding(*places: Path) -> ingest.Holds:
+    return lambda _, __, path: path in places
+
+
+def locate(actor: Actor, among: list[CorpusSettings], path: str, *held: Path) -> tuple[CorpusSettings, Path]:
+    return ingest.locate(actor, among, path, holding(*held))
+
+
+def test_what_is_indexed_and_gone_is_found_where_it_was(tmp_path: Path) -> None:
+    one, two = corpora(tmp_path)
+    for actor in (OPERATOR, replace(OPERATOR, permissions=frozenset({"ingest"}))):
+        assert locate(actor, [one, two], "gone", tmp_path / "two/gone") == (two, tmp_path / "two/gone")
+        assert locate(actor, [one, two], "docs", tmp_path / "one/docs") == (two, tmp_path / "two/docs")
+    with pytest.raises(InvalidRequestError, match="names nothing inside the roots"):
+        locate(OPERATOR, [one, two], "gone", tmp_path / "two/other")
+
+
 def test_what_counts_is_where_a_path_leads(tmp_path: Path) -> None:
     one, two = corpora(tmp_path)
     assert locate(OPERATOR, [one, two], str(tmp_path / "one/src/a.py")) == (one, tmp_path / "one/src/a.py")
@@ -234,6 +252,15 @@ def test_the_innermost_root_counts_and_so_does_what_exists(tmp_path: Path) -> No
     inner = CorpusSettings(name="inner", roots=[str(tmp_path / "one/src")])
     assert locate(OPERATOR, [one, inner], str(tmp_path / "one/src/a.py")) == (inner, tmp_path / "one/src/a.py")
     assert locate(OPERATOR, [one, two, inner], "docs") == (two, tmp_path / "two/docs")
+
+
+@pytest.mark.asyncio
+async def test_a_run_over_what_is_indexed_and_gone(tmp_path: Path) -> None:
+    ingestion = ScriptedIngestion(indexed=("gone.md",))
+    app = await Stand(ingestion=ingestion, settings=settings_of(corpora=corpora(tmp_path))).app()
+    for path, status in (("docs/gone.md", 200), ("docs/never.md", 422)):
+        assert (await post(app, {"path": path, "corpus": "two"}, Accept="application/json"))[0] == status
+    assert [run[2] for run in ingestion.runs] == [tmp_path / "two/docs/gone.md"]
 
 
 @pytest.mark.asyncio

@@ -14,7 +14,8 @@ import pytest_asyncio
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult
 
-from ragpilot.config import ChatSettings, CorpusSettings, RetrievalSettings, ServerSettings, Settings
+from ragpilot.actors import token_hash
+from ragpilot.config import ActorSettings, ChatSettings, CorpusSettings, RetrievalSettings, ServerSettings, Settings
 from ragpilot.errors import (
     ChatModelTimeoutError,
     ChatModelUnavailableError,
@@ -588,6 +589,25 @@ async def test_a_path_inside_is_indexed_to_its_end(tree: Path, audit: list[str],
     assert told.messages[0] == "Looking at files"
     shown = ascii({"path": path})
     assert audit == [f"rag_ingest by local, {shown}: partial"]
+
+
+@pytest.mark.asyncio
+async def test_a_path_that_is_indexed_and_gone_is_taken(tree: Path, audit: list[str]) -> None:
+    ingestion = ScriptedIngestion(indexed=("gone.py",))
+    assert not (await ingest(standing(tree, ingestion), {"path": "src/gone.py"})).is_error
+    assert [run[2] for run in ingestion.runs] == [tree / "src/gone.py"]
+    assert audit == ["rag_ingest by local, {'path': 'src/gone.py'}: complete"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("arguments", [{"path": "."}, {"path": "src"}])
+async def test_who_may_read_no_collection_has_none_to_index(arguments: dict[str, str]) -> None:
+    robot = ActorSettings(name="robot", principals=[], permissions=["ingest"], tokens=[token_hash("of-robot")])
+    stand = Stand(settings=settings_of(actors=[robot]))
+    async with running(await stand.app()) as server, agent(address(server), token="of-robot") as client:
+        result = await client.call_tool("rag_ingest", arguments)
+    assert (result.is_error, text_of(result)) == (True, "There is no collection that you may index.")
+    assert not stand.ingestion.runs
 
 
 @pytest.mark.asyncio

@@ -31,7 +31,7 @@ from ragpilot.ingest import scan
 from ragpilot.ingest.chunkers import Span, chunk_text_with_notes
 from ragpilot.ingest.manifest import FILE_NAME, Manifest
 from ragpilot.ingest.walk import Listing, walk
-from ragpilot.types import Chunk, IngestProgress, LeftOut, Vector
+from ragpilot.types import Actor, Chunk, IngestProgress, LeftOut, Vector
 from tests.fakes import ANN, OPERATOR, FakeEmbedder, MemoryStore
 from tests.ingestion import FILES, Project
 
@@ -178,6 +178,39 @@ async def test_a_single_file_and_one_that_is_gone(tmp_path: Path) -> None:
         await project.run(path=project.root / "src/retry.py")
     with pytest.raises(RootError, match="outside the corpus"):
         await project.run(path=tmp_path)
+
+
+async def test_what_is_indexed_and_gone_is_held_for_those_who_may_read_it(tmp_path: Path) -> None:
+    files = {**FILES, "src/hr/pay.md": "# Pay\n\nA lot.\n", "src/empty.py": ""}
+    project = Project(tmp_path, files=files)
+    project.corpus = CorpusSettings(
+        roots=[str(project.root)], grants=[GrantSettings(paths=["src/hr/**"], readers=["team:hr"])]
+    )
+    indexer = replace(ANN, permissions=frozenset({"ingest"}))
+
+    def held(actor: Actor, path: str) -> bool:
+        return project.service.holds(actor, project.corpus, project.root / path)
+
+    assert not held(OPERATOR, "src")
+    await project.run()
+    shutil.rmtree(project.root / "src")
+    for path, everything, own in (
+        ("src", True, True),
+        (".", True, True),
+        ("src/retry.py", True, True),
+        ("src/hr", True, False),
+        ("src/hr/pay.md", True, False),
+        ("src/empty.py", False, False),
+        ("src/re", False, False),
+        ("sr", False, False),
+        ("../outside", False, False),
+    ):
+        assert (held(OPERATOR, path), held(indexer, path)) == (everything, own), path
+    report = await project.run(path=project.root / "src")
+    assert (report.removed, project.paths) == (3, ["docs/guide.md", "settings.toml"])
+    assert not held(OPERATOR, "src")
+    with pytest.raises(PermissionDeniedError):
+        held(ANN, "src")
 
 
 async def test_everything_left_out_is_counted(tmp_path: Path) -> None:
