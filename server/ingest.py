@@ -69,7 +69,7 @@ def ingest_routes(context: Context) -> Blueprint:
 
 
 def corpus_to_index(settings: Settings, actor: Actor, name: str | None) -> CorpusSettings:
-    """The named corpus, or the actor's default. Raises UnknownCorpusError, and InvalidRequestError where he has none."""
+    """The named corpus or the actor's default. Raises UnknownCorpusError, or InvalidRequestError where he has none."""
     corpus = resolve_corpus(settings, actor, name)
     if corpus.name == NOTHING:
         raise InvalidRequestError("There is no collection that you may index.")
