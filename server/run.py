@@ -57,7 +57,7 @@ def serve(
         port: Overrides ``server.port``; 0 takes a free one.
         any_port: Take a free port where the configured one is another program's.
         idle_exit: Leave after this many seconds without a request and without ingestion; None: stay.
-        ready: Called with the server's address once it listens.
+        ready: Called with the server's address once it listens and the core is composed.
         composed: Makes the core; entered before the first request and left after the last one.
 
     Raises:
@@ -77,10 +77,8 @@ def serve(
             logger.info("listening at %s", listener.address)
             if settings.server.host in EVERY_INTERFACE and not settings.server.allowed_hosts:
                 logger.warning("other machines are refused until server.allowed_hosts says how they call this one")
-            if ready:
-                ready(listener.address)
             configuration = AccessConfiguration(environment, os.environ)
-            asyncio.run(_serve(composed(environment), listener, token, configuration, idle_exit))
+            asyncio.run(_serve(composed(environment), listener, token, configuration, idle_exit, ready))
 
 
 async def _serve(
@@ -89,10 +87,13 @@ async def _serve(
     token: str | None,
     configuration: AccessConfiguration,
     idle_exit: float | None,
+    ready: Callable[[str], None] | None,
 ) -> None:
     with stop_signals() as stop:
         async with core as services:
             app = create_app(services, local_token=token, configuration=configuration)
+            if ready:
+                ready(listener.address)
             await serve_app(app, listener, stop, idle_exit=idle_exit)
 
 
