@@ -14,7 +14,7 @@ from ragpilot.config import Settings
 from ragpilot.corpora import resolve_corpus
 from ragpilot.errors import ChatModelError, RagPilotError
 from ragpilot.events import Answer, AnswerEvent, Done, Failed, Sources, Token
-from ragpilot.found import Retrieval
+from ragpilot.found import NOTHING_READABLE, Retrieval
 from ragpilot.freshness import Freshness
 from ragpilot.logs import log_unexpected
 from ragpilot.ports import ChatModel, TokenCounter
@@ -24,7 +24,6 @@ from ragpilot.types import NOT_FOUND_ANSWER, UNKNOWN_ANSWER_PREFIX, Actor, AskRe
 
 logger = logging.getLogger(__name__)
 
-NOTHING_READABLE = "Nothing is indexed here that you may read. `ragpilot index` indexes the configured folders."
 INTERNAL = "RagPilot failed while answering. The server's log has the details under this request's id."
 
 

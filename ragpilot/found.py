@@ -10,6 +10,9 @@ from ragpilot.citations import citation_line
 from ragpilot.ranking import Ranked
 from ragpilot.types import Bounds, Hit, NearMiss, RetrievalPlan
 
+NOTHING_READABLE = "Nothing is indexed here that you may read. `ragpilot index` indexes the configured folders."
+"""The warning of a question that met an empty index, or one that its asker may read nothing of."""
+
 NEAR_MISSES = 3
 NEAR = 0.7
 """The share of its bound that a rejected hit must reach to be named as a near miss."""

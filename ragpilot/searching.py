@@ -10,6 +10,7 @@ from ragpilot.citations import source_of
 from ragpilot.config import Settings
 from ragpilot.corpora import resolve_corpus
 from ragpilot.events import to_wire
+from ragpilot.found import NOTHING_READABLE
 from ragpilot.freshness import Freshness
 from ragpilot.retrieval import Retriever
 from ragpilot.types import Actor
@@ -52,6 +53,7 @@ class SearchService:
         hits = [to_wire(source_of(hit.chunk, hit.score, stale=hit.chunk.id in stale)) for hit in found.hits]
         if texts:
             hits = [{**shown, "text": hit.chunk.text} for shown, hit in zip(hits, found.hits, strict=True)]
+        warnings = [*found.warnings, *([] if found.hits or found.readable else [NOTHING_READABLE])]
         return {
             "hits": hits,
             **to_wire(found.bounds),
@@ -59,5 +61,5 @@ class SearchService:
             "nearMisses": to_wire(found.near_misses),
             "plan": to_wire(found.plan),
             "timings": to_wire(found.timings),
-            "warnings": to_wire(found.warnings),
+            "warnings": warnings,
         }

@@ -48,8 +48,8 @@ _starting = threading.Lock()
 
 
 async def query_rag_for_task(
-    title: str,
-    description: str,
+    title: str | None,
+    description: str | None,
     *,
     actor: Actor,
     searcher: SearchService | None = None,
@@ -60,8 +60,8 @@ async def query_rag_for_task(
     Whatever goes wrong gives the empty string, and a line in the log that holds nothing of the task.
 
     Args:
-        title: The task's title.
-        description: What is to be done. Of both together the first 500 characters are looked for.
+        title: The task's title; None as well as empty where it has none.
+        description: What is to be done, likewise. Of both together the first 500 characters are looked for.
         actor: Who plans: nothing comes back that he may not read.
         searcher: The search of an application that is open already; None: the index of ``directory``.
         directory: The working folder whose configuration counts; None: the current one.
@@ -88,7 +88,9 @@ async def query_rag_for_task(
     return ""
 
 
-def query_rag_for_task_sync(title: str, description: str, *, actor: Actor, directory: Path | None = None) -> str:
+def query_rag_for_task_sync(
+    title: str | None, description: str | None, *, actor: Actor, directory: Path | None = None
+) -> str:
     """``query_rag_for_task`` for planners without an event loop; may be called beside a running one, and in threads."""
     with _starting:
         loop = _loop(os.getpid())
@@ -125,15 +127,15 @@ def _loop(_: int) -> asyncio.AbstractEventLoop:
     return loop
 
 
-def task_query(title: str, description: str) -> str:
+def task_query(title: str | None, description: str | None) -> str:
     """What is looked for: title and description, at most 500 characters, none of them split."""
-    joined = " ".join(part for part in (title.strip(), description.strip()) if part)
+    joined = " ".join(part for part in ((title or "").strip(), (description or "").strip()) if part)
     return _cut(joined.encode(errors="replace").decode(), QUERY_CHARS).strip()
 
 
 async def _context(
-    title: str,
-    description: str,
+    title: str | None,
+    description: str | None,
     actor: Actor,
     searcher: SearchService | None,
     directory: Path | None,
@@ -160,7 +162,16 @@ async def _context(
 
 async def _search(searcher: SearchService, actor: Actor, query: str) -> str:
     found = await searcher.search(actor, query, k=LIMIT, min_score=THRESHOLD, texts=True)
-    return format_passages(found) if found["hits"] else ""
+    if not found["hits"]:
+        _log_warnings(found)
+        return ""
+    return format_passages(found)
+
+
+def _log_warnings(found: Mapping[str, Any]) -> None:
+    """Why there was nothing, where that is not for want of a passage near enough; words of ours, none of the task."""
+    for warning in found["warnings"]:
+        logger.warning("no context for a task: %s", warning)
 
 
 async def _ask_server(
@@ -182,7 +193,11 @@ async def _ask_server(
     if result.get("isError"):
         logger.warning("no context for a task: %s", text)
         return ""
-    return text if result["structuredContent"]["hits"] else ""
+    found = result["structuredContent"]
+    if not found["hits"]:
+        _log_warnings(found)
+        return ""
+    return text
 
 
 async def _open_index(environment: Environment, actor: Actor, query: str) -> str:

@@ -139,12 +139,15 @@ async def test_where_nothing_is_indexed_that_is_said() -> None:
         agent(address(server)) as client,
     ):
         said = "\n\nopen holds nothing yet that you may read; `ragpilot index` fills it."
+        warning = "Nothing is indexed here that you may read. `ragpilot index` indexes the configured folders."
         for arguments in ({}, {"corpus": "open"}):
             asked = await client.call_tool("ask", {"question": "context budget", **arguments})
             assert text_of(asked) == "Not found in the indexed sources." + said
+            assert asked.structured_content["warnings"] == [warning]
             assert asked.structured_content["answer"] == "Not found in the indexed sources."
         queried = await client.call_tool("rag_query", {"question": "context budget"})
         assert text_of(queried) == "Nothing in the index is near enough." + said
+        assert queried.structured_content["warnings"] == [warning]
 
 
 @pytest.mark.asyncio

@@ -20,6 +20,7 @@ from ragpilot.errors import EmbedderUnavailableError, StoreUnavailableError
 from ragpilot.runtime import Owner, OwnerLock, ServerRecord, owner
 from ragpilot.task_context import query_rag_for_task, query_rag_for_task_sync, task_query
 from ragpilot.types import Actor
+from server.app import create_app
 from tests.builders import chunk
 from tests.corpus import Corpus
 from tests.fakes import ANN, BOB, NOBODY, FakeEmbedder, MemoryStore
@@ -44,7 +45,8 @@ async def corpus(**given: Any) -> Corpus:
 def test_title_and_description_are_joined_and_cut() -> None:
     assert task_query(" Fix it ", "\nat once\n") == "Fix it at once"
     assert task_query("", "") == task_query(" ", "\n") == ""
-    assert task_query("only", "") == "only"
+    assert task_query("only", "") == task_query("only", None) == task_query(None, "only") == "only"
+    assert task_query(None, None) == ""
     assert task_query("t", "x" * 498) == "t " + "x" * 498
     assert len(task_query("t", "x" * 10_000)) == 500
 
@@ -112,9 +114,36 @@ async def test_a_failure_is_the_empty_string_and_a_line_without_the_task(
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("served", [False, True])
+async def test_an_empty_index_is_said_in_the_log(
+    served: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    if served:
+        app = create_app(Stand(), local_token=None)
+        async with running(app) as server:
+            found_at(monkeypatch, server.port)
+            assert await query_rag_for_task(*TASK, actor=ANN) == ""
+    else:
+        made = Corpus(settings=Settings(retrieval=RetrievalSettings(gate="off")))
+        assert await query_rag_for_task(*TASK, actor=ANN, searcher=made.searcher) == ""
+    assert [record.getMessage() for record in caplog.records if record.name == "ragpilot.task_context"] == [
+        "no context for a task: Nothing is indexed here that you may read. "
+        "`ragpilot index` indexes the configured folders."
+    ]
+
+
+@pytest.mark.asyncio
+async def test_a_task_without_a_description_is_looked_for_by_its_title(caplog: pytest.LogCaptureFixture) -> None:
+    made = await corpus()
+    found = await query_rag_for_task(TASK[1], None, actor=ANN, searcher=made.searcher)
+    assert "core/prompting.py:1-2 (fill)" in found
+    assert not caplog.records
+
+
+@pytest.mark.asyncio
 async def test_what_is_no_text_is_a_failure_like_any_other(caplog: pytest.LogCaptureFixture) -> None:
     made = await corpus()
-    assert await query_rag_for_task(None, 7, actor=ANN, searcher=made.searcher) == ""  # type: ignore[arg-type]
+    assert await query_rag_for_task("Fix", 7, actor=ANN, searcher=made.searcher) == ""  # type: ignore[arg-type]
     assert len(caplog.records) == 1
 
 
