@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from ragpilot.cli import Start
 
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - not bound to: how to reach what is
+_LASTING = "`ragpilot serve` with a port of its own (`port` under [server]) stays, and --stdio needs no address."
+_LEAVES = f"That server was started in the background: it leaves after {{:g}} idle minutes. {_LASTING}"
+_OTHERS = f"Warning: the server that answers at {{}} is that of another folder, not of {{}}. {_LASTING}"
 
 
 @click.group(invoke_without_command=True, short_help="Serve agents over stdin and stdout; `mcp config` sets them up.")
@@ -63,8 +66,11 @@ def config(start: Start, client: str, *, stdio: bool, may_ingest: bool, url: str
         raise click.UsageError("--ingest is for a server that the client starts: add --stdio.")
     address, host = ("", "localhost") if url is None else _checked(url)
     environment = start.load()
+    remarks: list[str] = []
+    if not address:
+        address, remarks = asyncio.run(_address(environment))
     setup = Setup(
-        url=(address or asyncio.run(_address(environment))) + "/mcp",
+        url=address + "/mcp",
         command=[*_command(environment), *(["--ingest"] if may_ingest else [])],
         # A server on another machine has actors, whatever is configured here: without them it would not be there.
         token=bool(environment.settings.actors) or not is_loopback(host),
@@ -73,6 +79,8 @@ def config(start: Start, client: str, *, stdio: bool, may_ingest: bool, url: str
     place, text = snippet(client, setup, stdio=stdio)
     out.write(text)
     out.note(f"Goes into {place}; what is there already stays beside it.")
+    for remark in () if starting else remarks:
+        out.note(remark)
     if setup.token:
         out.note(CLIENTS[client].token)
     return 0
@@ -103,16 +111,23 @@ def _variables(environment: Environment, environ: Mapping[str, str]) -> dict[str
     return found
 
 
-async def _address(environment: Environment) -> str:
-    """Where the server is, or will be."""
-    from ragpilot.runtime import find_server
+async def _address(environment: Environment) -> tuple[str, list[str]]:
+    """Where the server is, or will be, and what is to be known of that address."""
+    from ragpilot.runtime import answers, find_server, owner
 
     record = await find_server(environment.state, wait=0)
     if record is not None:
-        return record.address
+        return record.address, [] if record.idle_exit is None else [_LEAVES.format(record.idle_exit / 60)]
     server = environment.settings.server
     host = _ANY_ADDRESS.get(server.host, server.host)
-    return f"http://{f'[{host}]' if ':' in host else host}:{server.port or DEFAULT_PORT}"
+    address = f"http://{f'[{host}]' if ':' in host else host}:{server.port or DEFAULT_PORT}"
+    holder = await asyncio.to_thread(owner, environment.state)
+    if holder is not None and holder.role == "serve":
+        # It is just starting, or too busy to say so.
+        return holder.address or address, []
+    if await answers(address):
+        return address, [_OTHERS.format(address, environment.directory)]
+    return address, [f"No server runs there yet: `ragpilot serve` in {environment.directory} starts it."]
 
 
 def _command(environment: Environment) -> list[str]:

@@ -25,10 +25,10 @@ from mcp_types import (
 
 from ragpilot.cli_launch import start
 from ragpilot.cli_mcp_pipes import message_streams, own_standard_streams
-from ragpilot.config import Environment
+from ragpilot.config import Environment, Settings
 from ragpilot.errors import RagPilotError, ServerUnreachableError
 from ragpilot.mcp_client import CallBrokenOffError, McpClient, RpcError, ServerSilentError, running_server
-from ragpilot.mcp_identity import INSTRUCTIONS, NAME, TITLE
+from ragpilot.mcp_identity import NAME, TITLE, instructions
 from ragpilot.runtime import existing_token
 
 _R = TypeVar("_R")
@@ -80,7 +80,7 @@ def bridge(upstream: Upstream) -> Server[Any]:
         NAME,
         version=version("ragpilot"),
         title=TITLE,
-        instructions=INSTRUCTIONS,
+        instructions=instructions(upstream.settings),
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
@@ -96,6 +96,11 @@ class Upstream:
         self._client: McpClient | None = None
         self._all: list[McpClient] = []
         self._connecting = asyncio.Lock()
+
+    @property
+    def settings(self) -> Settings:
+        """The configuration of the folder."""
+        return self._environment.settings
 
     async def use(self, call: Callable[[McpClient], Awaitable[_R]]) -> _R:
         """Make a call; once more, on a server found anew, where the one that was known has gone.

@@ -69,6 +69,8 @@ class ServerRecord:
     address: str
     pid: int
     started: str
+    idle_exit: float | None = None
+    """After how many idle seconds it leaves, and its address with it; None: it stays."""
 
 
 class OwnerLock:
@@ -141,9 +143,9 @@ def owner(state: Path) -> Owner | None:
 
 
 @contextlib.contextmanager
-def server_record(state: Path, address: str) -> Iterator[ServerRecord]:
+def server_record(state: Path, address: str, *, idle_exit: float | None = None) -> Iterator[ServerRecord]:
     """Say that the server of ``state`` listens at ``address``, until the block ends. The caller holds the OwnerLock."""
-    record = ServerRecord(address, os.getpid(), _now())
+    record = ServerRecord(address, os.getpid(), _now(), idle_exit)
     path = state / SERVER_RECORD
     write_private(path, json.dumps(asdict(record)).encode())
     try:
@@ -166,7 +168,7 @@ async def find_server(state: Path, *, wait: float = 10.0) -> ServerRecord | None
         if holder is None or (holder.role != "serve" and holder.pid):
             return None
         record = _server_record(state)
-        if record is not None and record.pid == holder.pid and await _answers(record.address):
+        if record is not None and record.pid == holder.pid and await answers(record.address):
             return record
         if asyncio.get_running_loop().time() >= deadline:
             return None
@@ -210,7 +212,10 @@ def _owner_record(state: Path) -> Owner | None:
 def _server_record(state: Path) -> ServerRecord | None:
     data = _read_record(state / SERVER_RECORD)
     try:
-        return ServerRecord(str(data["address"]), int(data["pid"]), str(data["started"]))
+        leaves = data.get("idle_exit")
+        return ServerRecord(
+            str(data["address"]), int(data["pid"]), str(data["started"]), None if leaves is None else float(leaves)
+        )
     except (KeyError, TypeError, ValueError):
         return None
 
@@ -237,7 +242,7 @@ async def access_in_force(address: str) -> bool:
     return status != 503 or not isinstance(body, dict) or body.get("code") != "grants_pending"
 
 
-async def _answers(address: str) -> bool:
+async def answers(address: str) -> bool:
     """Whether a RagPilot server answers at ``address``, healthy or not."""
     try:
         status, body = await _get(address, "/health", seconds=ANSWER_SECONDS)

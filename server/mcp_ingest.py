@@ -106,6 +106,7 @@ async def _report(events: EventStream[RunEvent], call: Call) -> IngestReport:
             case IngestReport() as report:
                 return report
             case IngestProgress(stage=stage, done=done, total=total):
-                await call.progress.tell(f"{_STAGES[stage]}: {done:,} of {total:,}" if total else _STAGES[stage])
+                words = f"{_STAGES[stage]}: {done:,} of {total:,}" if total else _STAGES[stage]
+                await call.progress.tell_of(stage, words, done=done, total=total)
             case None:
                 await call.progress.tell("Indexing")

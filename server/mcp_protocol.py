@@ -19,7 +19,7 @@ from mcp_types import (
 )
 from mcp_types import Tool as ToolDescription
 
-from ragpilot.mcp_identity import INSTRUCTIONS, NAME, TITLE
+from ragpilot.mcp_identity import NAME, TITLE, instructions
 from server.context import Context
 from server.guard import Receive, Scope, Send, request_id
 from server.mcp import actor_of
@@ -32,11 +32,12 @@ class Protocol:
     def __init__(self, context: Context) -> None:
         self._tools = Toolbox(context)
         self._descriptions = {tool.name: _described(tool) for tool in self._tools.all()}
-        server = Server[Any](
+        self._context = context
+        self._server = server = Server[Any](
             NAME,
             version=version("ragpilot"),
             title=TITLE,
-            instructions=INSTRUCTIONS,
+            instructions=instructions(context.services.settings),
             on_list_tools=self._list,
             on_call_tool=self._call,
         )
@@ -66,6 +67,8 @@ class Protocol:
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One POST."""
+        # Actors may have come since it was made.
+        self._server.instructions = instructions(self._context.services.settings)
         await self._manager.handle_request(scope, receive, send)
 
     async def _run(self) -> None:

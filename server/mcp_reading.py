@@ -9,6 +9,7 @@ from mcp_types import ToolAnnotations
 
 from ragpilot.errors import RagPilotError
 from ragpilot.events import Answer, AnswerEvent, Done, Failed, Sources, Token, error_from_wire, to_wire
+from ragpilot.mcp_identity import root_names
 from ragpilot.passages import format_passages
 from ragpilot.types import AskRequest, Source
 from server import patience
@@ -70,8 +71,9 @@ def reading_tools(context: Context) -> list[Tool]:
             name="rag_collections",
             title="List the indexed collections",
             description=(
-                "Lists the collections that can be asked: name, number of passages, embedder and its dimensions, and "
-                "when each was last indexed. Use it when a collection's name is needed, or to see how fresh it is."
+                "Lists the collections that can be asked: name, root folders, number of passages, embedder and its "
+                "dimensions, when each was last indexed, and whether it is being indexed now. Use it when a "
+                "collection's name is needed, to see how fresh it is, or whether it is your project at all."
             ),
             arguments=CollectionsArguments,
             result=CollectionsResult,
@@ -120,8 +122,23 @@ class _Reading:
         return Output(format_passages(found) + empty, QueryResult.model_validate(found))
 
     async def collections(self, call: Call, _: CollectionsArguments) -> Output:
-        found = await self.context.services.status.corpora(call.actor)
-        result = CollectionsResult(collections=[CollectionResult.model_validate(to_wire(one)) for one in found])
+        services = self.context.services
+        found = await services.status.corpora(call.actor)
+        roots = {corpus.name: root_names(corpus.roots) for corpus in services.settings.corpora}
+        told = call.actor.may("ingest")
+        result = CollectionsResult(
+            collections=[
+                CollectionResult.model_validate(
+                    {
+                        **to_wire(one),
+                        "roots": roots.get(one.name, []),
+                        # A run over files that an actor may not read must not show.
+                        "indexing": told and self.context.runs.indexing(one.name),
+                    }
+                )
+                for one in found
+            ]
+        )
         lines = [_collection_line(one) for one in result.collections]
         return Output("\n".join(lines) or "There is no collection that you may read.", result)
 
@@ -168,4 +185,7 @@ def _with_sources(answer: Answer) -> str:
 def _collection_line(one: CollectionResult) -> str:
     default = " (the default)" if one.default else ""
     last = f"last indexed {one.last_ingestion_time}" if one.last_ingestion_time else "nothing indexed that you may read"
-    return f"- {one.name}{default}: {one.point_count:,} passages; {one.embedder}, {one.dimensions} dimensions; {last}"
+    roots = f", of {', '.join(one.roots)}" if one.roots else ""
+    last += "; being indexed now" if one.indexing else ""
+    vectors = f"{one.embedder}, {one.dimensions} dimensions"
+    return f"- {one.name}{default}{roots}: {one.point_count:,} passages; {vectors}; {last}"

@@ -59,7 +59,7 @@ def words_for(result: IngestResult) -> str:
     if result.outcome == "running":
         return (
             f"{name} is still being indexed, and the run goes on in the server. What is indexed so far can be asked "
-            "about; rag_collections shows how far it is."
+            "about; rag_collections shows whether it is still being indexed."
         )
     counts = {"new": result.added, "changed": result.changed, "unchanged": result.unchanged, "removed": result.removed}
     changes = ", ".join(f"{number:,} {word}" for word, number in counts.items() if number)

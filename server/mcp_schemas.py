@@ -179,6 +179,10 @@ class CollectionResult(Result):
     embedder: str
     last_ingestion_time: str | None
     """RFC 3339, UTC."""
+    roots: list[str]
+    """The names of its root folders: which project it is."""
+    indexing: bool
+    """A run over it is under way; told to those who may index."""
 
 
 class CollectionsResult(Result):

@@ -30,6 +30,9 @@ from server.requests import Body, check
 PROGRESS_SECONDS = 0.5
 """Progress is told at most this often."""
 
+_STEP = 0.01
+"""By how much the number of a notification grows at least."""
+
 _AWAY: tuple[tuple[type[RagPilotError], str], ...] = (
     (StoreUnavailableError, "The store of the index is away."),
     (StoreError, "The store of the index failed."),
@@ -63,18 +66,34 @@ class Progress:
     def __init__(self, report: Report, *, watched: bool) -> None:
         self._report = report
         self.watched = watched
-        self._number = 0
+        self._number = 0.0
+        self._total: float | None = None
+        self._stage = ""
+        self._before = 0.0
+        """The number at which the stage began."""
         self._last = float("-inf")
 
     async def tell(self, message: str, *, always: bool = False) -> None:
         """Tell what is done now. Told too soon after the last one, it is dropped, unless ``always``."""
+        step = 1.0 if self._total is None else _STEP
+        await self._tell(message, self._number + step, self._total, always=always)
+
+    async def tell_of(self, stage: str, message: str, *, done: int, total: int) -> None:
+        """The same, where it is known how much a stage holds and how much of it is done; a total of 0 is not known."""
+        if stage != self._stage:
+            self._stage, self._before, self._total = stage, self._number, None
+        whole = self._before + total if total else None
+        await self._tell(message, self._before + done, whole, always=False)
+
+    async def _tell(self, message: str, number: float, total: float | None, *, always: bool) -> None:
         now = time.monotonic()
         if not self.watched or (now - self._last < PROGRESS_SECONDS and not always):
             return
         self._last = now
         # The protocol wants a number that grows with every notification, and knows no stages that begin anew.
-        self._number += 1
-        await self._report(self._number, None, message)
+        self._number = max(number, self._number + _STEP)
+        self._total = None if total is None else max(total, self._number)
+        await self._report(self._number, self._total, message)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def serve(
         listener = Listener.bound(settings.server.host, wanted, any_port=any_port)
         token = None if settings.actors else local_token(environment.state)
         lock.announce(listener.address)
-        with server_record(environment.state, listener.address):
+        with server_record(environment.state, listener.address, idle_exit=idle_exit):
             logger.info("listening at %s", listener.address)
             if settings.server.host in EVERY_INTERFACE and not settings.server.allowed_hosts:
                 logger.warning("other machines are refused until server.allowed_hosts says how they call this one")

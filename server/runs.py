@@ -123,6 +123,8 @@ class IngestRuns:
         self._running: asyncio.Task[None] | None = None
         self._run = Run()
         """The one that is running, or was last."""
+        self._corpus = ""
+        """What it is over."""
         self._filling: asyncio.Task[None] | None = None
         self._granting: asyncio.Task[None] | None = None
         self._pending = {corpus.name: corpus for corpus in corpora}
@@ -130,6 +132,10 @@ class IngestRuns:
         self._withheld = False
         """Whether grants are not in force for a reason that does not keep the index from being read."""
         self._closed = False
+
+    def indexing(self, corpus: str) -> bool:
+        """Whether a run over the corpus is under way."""
+        return self._running is not None and not self._running.done() and self._corpus == corpus
 
     @property
     def busy(self) -> bool:
@@ -151,6 +157,7 @@ class IngestRuns:
             raise IngestRunningError("A run of ingestion is under way.", hint="Wait for its end and ask again.")
         self._run.leave.set()
         run = self._run = Run()
+        self._corpus = corpus.name
         self._running = asyncio.create_task(self._work(run, before, actor, corpus, path, rebuild, vectors))
         self._running.add_done_callback(lambda _: run.end(ProblemError(SHUTTING_DOWN)))
         return run

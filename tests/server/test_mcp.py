@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,6 +51,7 @@ async def test_both_generations_learn_who_answers_and_which_tools_there_are(serv
         assert client.server_info is not None
         assert client.server_info.name == "pilot-rag-ask"
         assert "Ask it before you search or guess" in (client.instructions or "")
+        assert f'in the folder "{Path.cwd().name}"' in (client.instructions or "")
         assert client.server_capabilities.tools is not None
         assert (client.server_capabilities.prompts, client.server_capabilities.resources) == (None, None)
         assert [tool.name for tool in (await client.list_tools()).tools] == READING
@@ -217,7 +219,7 @@ async def test_the_configured_hosts_and_the_frontend_may_call(server: Running) -
 async def test_the_actor_comes_from_the_request_and_decides_which_tools_there_are() -> None:
     settings = with_actors()
     guest = ActorSettings(name="guest", permissions=["admin"], tokens=["env:GUEST"])
-    writer = ActorSettings(name="writer", permissions=["ingest"], tokens=["env:WRITER"])
+    writer = ActorSettings(name="writer", principals=["team:everyone"], permissions=["ingest"], tokens=["env:WRITER"])
     settings = settings.model_copy(update={"actors": [*settings.actors, guest, writer]})
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GUEST", "token-of-guest")

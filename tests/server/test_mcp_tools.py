@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult
 
@@ -226,7 +227,10 @@ async def test_neither_threshold_nor_limit_gets_around_floor_and_gate() -> None:
 
 @pytest.mark.asyncio
 async def test_collections_are_those_that_the_actor_may_know_of() -> None:
-    async with running(await Stand(settings=two_corpora()).app()) as server, agent(address(server)) as client:
+    settings = two_corpora()
+    settings.corpora[0].roots[:] = ["/srv/secret/place/shop", "/srv/secret/place/docs"]
+    settings.corpora[1].roots[:] = ["/srv/secret/place/vault"]
+    async with running(await Stand(settings=settings).app()) as server, agent(address(server)) as client:
         found = await client.call_tool("rag_collections")
         (one,) = found.structured_content["collections"]
         assert one == {
@@ -236,9 +240,11 @@ async def test_collections_are_those_that_the_actor_may_know_of() -> None:
             "dimensions": 64,
             "embedder": "fake",
             "lastIngestionTime": None,
+            "roots": ["shop", "docs"],
+            "indexing": False,
         }
         assert text_of(found) == (
-            "- open (the default): 0 passages; fake, 64 dimensions; nothing indexed that you may read"
+            "- open (the default), of shop, docs: 0 passages; fake, 64 dimensions; nothing indexed that you may read"
         )
         for tool, name in (("ask", "corpus"), ("rag_query", "collection")):
             answers = {
@@ -663,6 +669,57 @@ async def test_a_run_that_takes_long_goes_on_behind_its_caller(
             ingestion.gate.release()  # type: ignore[union-attr]
         await until(lambda: ingestion.ended == 2)
     assert [line.rpartition(": ")[2] for line in audit] == ["running", "left by its caller"]
+
+
+@pytest.mark.asyncio
+async def test_a_run_under_way_shows_in_its_collection_to_those_who_may_index(tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    corpora = [CorpusSettings(roots=[str(tree)]), CorpusSettings(name="docs", roots=[str(tmp_path / "docs")])]
+    ingestion = ScriptedIngestion(gate=asyncio.Semaphore(0))
+    stand = Stand(settings=settings_of(corpora=corpora), ingestion=ingestion)
+    async with (
+        running(await stand.app()) as server,
+        agent(address(server), token=LOCAL_TOKEN) as client,
+        agent(address(server)) as asker,
+    ):
+
+        async def shown(by: Client) -> tuple[list[bool], str]:
+            found = await by.call_tool("rag_collections")
+            return [one["indexing"] for one in found.structured_content["collections"]], text_of(found)
+
+        call = asyncio.create_task(client.call_tool("rag_ingest", {"path": ".", "collection": "docs"}))
+        await until(lambda: ingestion.runs)
+        flags, words = await shown(client)
+        assert (flags, words.count("being indexed now")) == ([False, True], 1)
+        assert (await shown(asker))[0] == [False, False]
+        ingestion.gate.release()  # type: ignore[union-attr]
+        await call
+        assert (await shown(client))[0] == [False, False]
+
+
+@pytest.mark.asyncio
+async def test_progress_grows_towards_a_total_through_all_stages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_tool, "PROGRESS_SECONDS", 0.0)
+    told: list[tuple[float, float | None]] = []
+
+    async def report(progress: float, total: float | None = None, message: str | None = None) -> None:
+        assert message
+        told.append((progress, total))
+
+    progress = mcp_tool.Progress(report, watched=True)
+    await progress.tell("Looking at files", always=True)
+    await progress.tell_of("scan", "Looking at files", done=0, total=0)
+    await progress.tell_of("chunks", "Reading", done=3, total=10)
+    await progress.tell("Still at it")
+    await progress.tell_of("chunks", "Reading", done=10, total=10)
+    await progress.tell_of("headers", "Embedding", done=0, total=4)
+    await progress.tell_of("headers", "Embedding", done=4, total=4)
+    numbers = [number for number, _ in told]
+    assert numbers == sorted(set(numbers))
+    assert told[0] == (1.0, None)
+    assert told[1][1] is None
+    assert [round(number - told[1][0]) for number, _ in told[2:]] == [3, 3, 10, 10, 14]
+    assert [round(total - told[1][0]) for _, total in told[2:] if total] == [10, 10, 10, 14, 14]
 
 
 @pytest.mark.asyncio

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import tomllib
@@ -9,6 +10,12 @@ import pytest
 
 from ragpilot.cli import run
 from ragpilot.cli_mcp_clients import CLIENTS, Setup, snippet
+from ragpilot.config import ActorSettings, CorpusSettings, Settings
+from ragpilot.mcp_identity import INSTRUCTIONS, instructions
+from ragpilot.runtime import OwnerLock, server_record
+from ragpilot.settings_loader import load
+from tests.server.agents import address
+from tests.server.support import Stand, running
 
 OPEN = Setup("http://127.0.0.1:5200/mcp", ["/bin/ragpilot", "--directory", "/src/größe", "mcp"], token=False)
 GUARDED = Setup(OPEN.url, OPEN.command, token=True)
@@ -128,6 +135,53 @@ def test_the_command_prints_the_snippet_alone(
     printed = capsys.readouterr()
     assert json.loads(printed.out)["mcpServers"]["pilot-rag-ask"]["url"] == url
     assert ".mcp.json" in printed.err
+
+
+def note_of(folder: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[str, str]:
+    """The URL in the snippet, and what is said beside it."""
+    own = folder / "own.toml"
+    named = ["--config", str(own)] if own.exists() else []
+    assert run([*named, "-C", str(folder), "mcp", "config", "--client", "claude-code", *options]) == 0
+    printed = capsys.readouterr()
+    return json.loads(printed.out)["mcpServers"]["pilot-rag-ask"].get("url", ""), printed.err
+
+
+@pytest.mark.asyncio
+async def test_a_server_of_another_folder_is_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async with running(await Stand().app()) as server:
+        (tmp_path / "own.toml").write_text(f'schema = "ragpilot/1"\n[server]\nport = {server.port}\n')
+        url, said = await asyncio.to_thread(note_of, tmp_path, capsys)
+        assert url == f"{address(server)}/mcp"
+        assert f"Warning: the server that answers at {address(server)} is that of another folder" in said
+        assert "--stdio needs no address" in said
+        assert "another folder" not in (await asyncio.to_thread(note_of, tmp_path, capsys, "--stdio"))[1]
+    _, said = await asyncio.to_thread(note_of, tmp_path, capsys)
+    assert "No server runs there yet" in said
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("idle", [600.0, None])
+async def test_an_address_that_will_not_last_is_said_to_be_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], idle: float | None
+) -> None:
+    state = load(config=None, directory=tmp_path, environ=os.environ).state
+    async with running(await Stand().app()) as server:
+        with OwnerLock(state, "serve"), server_record(state, address(server), idle_exit=idle):
+            url, said = await asyncio.to_thread(note_of, tmp_path, capsys)
+    assert url == f"{address(server)}/mcp"
+    assert ("it leaves after 10 idle minutes" in said) == (idle is not None)
+    assert "another folder" not in said
+
+
+def test_the_project_is_named_where_nobody_is_kept_from_anything(tmp_path: Path) -> None:
+    shop = CorpusSettings(roots=[str(tmp_path / "shop"), str(tmp_path / "a\u202eb")])
+    told = instructions(Settings(corpora=[shop]))
+    assert told.endswith(
+        '\nThis server knows the project in the folder "shop", "a\\u202eb"; it is of no use for another.'
+    )
+    assert str(tmp_path) not in told
+    ann = ActorSettings(name="ann", principals=[], tokens=["0" * 64])
+    assert instructions(Settings(corpora=[shop], actors=[ann])) == INSTRUCTIONS
 
 
 def test_a_server_for_the_network_is_reached_by_its_port(
