@@ -49,6 +49,14 @@ def read_message(content: bytes) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise MessageError(INVALID_REQUEST, "A message must be an object.")
     number = data.get("id")
+    if b"\\ud" in content.lower() and not _whole(data):
+        words = "A text in the message holds half of a surrogate pair (\\ud800 to \\udfff), which no UTF-8 can hold."
+        raise MessageError(
+            INVALID_REQUEST,
+            words,
+            id=number if is_id(number) and _whole(number) else None,
+            notification="method" in data and "id" not in data,
+        )
     named = is_id(number)
     if "id" in data and not named and not ("error" in data and number is None):
         raise MessageError(INVALID_REQUEST, "'id' must be a text or a whole number.")
@@ -109,6 +117,15 @@ def _check_response(data: Mapping[str, Any], number: str | int | None) -> None:
     if isinstance(error, dict) and isinstance(error.get("code"), int) and isinstance(error.get("message"), str):
         return
     raise MessageError(INVALID_REQUEST, "A request must have a 'method'.", id=number)
+
+
+def _whole(data: Any) -> bool:
+    """Whether no text in ``data`` holds half of a surrogate pair: JSON can spell it, UTF-8 cannot."""
+    try:
+        json.dumps(data, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _refuse_constant(_: str) -> NoReturn:

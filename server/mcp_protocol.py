@@ -20,6 +20,7 @@ from mcp_types import (
 from mcp_types import Tool as ToolDescription
 
 from ragpilot.mcp_identity import NAME, TITLE, instructions
+from ragpilot.terminal_text import clean
 from server.context import Context
 from server.guard import Receive, Scope, Send, request_id
 from server.mcp import actor_of
@@ -91,8 +92,13 @@ class Protocol:
         try:
             output = await self._tools.run(tool, call, params.arguments or {})
         except ToolError as error:
-            return CallToolResult(content=[TextContent(text=str(error))], is_error=True)
-        return CallToolResult(content=[TextContent(text=output.text)], structured_content=output.structured)
+            return CallToolResult(content=[_shown(str(error))], is_error=True)
+        return CallToolResult(content=[_shown(output.text)], structured_content=output.structured)
+
+
+def _shown(text: str) -> TextContent:
+    """Text that an agent's terminal may show: nothing that it would obey, and nothing that nobody sees."""
+    return TextContent(text=clean(text))
 
 
 def _scope(context: ServerRequestContext[Any, Any]) -> Scope:

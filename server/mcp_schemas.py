@@ -150,7 +150,8 @@ class PassageResult(PlaceResult):
 class MissResult(Result):
     """A chunk that came close."""
 
-    path: str
+    # `path` in POST /search; here every place has the same name.
+    file_path: Annotated[str, Field(validation_alias="path", serialization_alias="filePath")]
     symbol: str | None
     start_line: int
     end_line: int
@@ -231,6 +232,8 @@ class IngestResult(Result):
 def input_schema(kind: type[Body]) -> dict[str, Any]:
     """The JSON schema of a tool's arguments."""
     schema: dict[str, Any] = _plain(kind.model_json_schema(by_alias=True))
+    # What the model is here, for whoever reads its source.
+    schema.pop("description", None)
     return schema
 
 

@@ -171,10 +171,13 @@ def _no_argument(tool: str, name: str, known: list[str]) -> str:
     return f"{tool} has no argument {name[:100]!r}.{meant} It takes: {', '.join(known)}."
 
 
-def words_of(error: RagPilotError) -> str:
+def words_of(error: RagPilotError, *, tool: Tool) -> str:
     """What an agent is told of ``error``: what is away or wrong and what to do, without details."""
     if isinstance(error, UnknownCorpusError):
-        return f"{error.message} rag_collections lists those there are."
+        # By the name that the tool's argument has.
+        noun = "collection" if "collection" in tool.arguments.model_fields else "corpus"
+        words = error.message.replace("There is no corpus", f"There is no {noun}", 1)
+        return f"{words} rag_collections lists those there are."
     if isinstance(error, ChatModelTimeoutError):
         return error.message
     away = next((words for kind, words in _AWAY if isinstance(error, kind)), None)

@@ -79,13 +79,13 @@ class Toolbox:
         except ChatModelTimeoutError as error:
             # The model may never have been asked: what it would have been given is looked for before.
             silent = await silent_part(self._context.services.status, within=look)
-            code, words = (silent.code, silent.detail) if silent else (error.code, words_of(error))
+            code, words = (silent.code, silent.detail) if silent else (error.code, words_of(error, tool=tool))
             raise ToolError(code, words) from error
         except RagPilotError as error:
             if from_error(error) is UNEXPECTED:
                 raise self._unexpected(error, call) from error
             logger.info("request %s: %s failed: %s", call.request_id, tool.name, error.code)
-            raise ToolError(error.code, words_of(error)) from error
+            raise ToolError(error.code, words_of(error, tool=tool)) from error
         except Exception as error:
             # The last handler of a call: its agent learns that it failed, the log where.
             raise self._unexpected(error, call) from error

@@ -92,7 +92,19 @@ class _Walk:
             folder, repository = self._pending.pop()
             if repository is None or not self._by_git(folder, repository):
                 self._by_hand(folder, repository)
+        if self._scope and not self._listing.files and not self._listing.left_out:
+            self._explain_scope()
         return self._listing
+
+    def _explain_scope(self) -> None:
+        """Nothing was found where the walk was sent to: git passes over what it could never hold."""
+        path = self._inside + self._scope
+        try:
+            mode = os.lstat(path).st_mode
+        except OSError:
+            return
+        if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode) and self._is_real_folder(os.path.dirname(path)):
+            self._leave_out(path, Reason.SYMLINK if stat.S_ISLNK(mode) else Reason.SPECIAL)
 
     # --- by git
 

@@ -104,6 +104,9 @@ NO_MESSAGES: list[tuple[bytes, int, int | str | None]] = [
     (b'{"jsonrpc": "2.0", "id": 1, "method": 7}', -32600, 1),
     (b'{"jsonrpc": "2.0", "id": 1, "error": 7}', -32600, 1),
     (b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": []}', -32602, 1),
+    (rb'{"jsonrpc": "2.0", "id": "a\ud800", "method": "ping"}', -32600, None),
+    (rb'{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "ask\uDFFF"}}', -32600, 7),
+    (rb'{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": {"a": [{"\ud83d": 1}]}}', -32600, 7),
     (b'{"jsonrpc": "2.0", "method": "notifications/initialized", "params": []}', -32602, None),
 ]
 ODD_IDS: list[Any] = [None, {}, [], 1.5, 1.0, True, False]
@@ -125,7 +128,7 @@ async def test_what_is_no_message_is_an_error_of_the_protocol(server: Running, h
 
 @pytest.mark.asyncio
 async def test_an_id_is_a_text_or_a_whole_number(server: Running) -> None:
-    for number in (0, -1, 10**15, "", "a"):
+    for number in (0, -1, 10**15, "", "a", "\U0001f600"):
         assert answer(await server.call("POST", "/mcp", message("ping", id=number), HEADERS))["id"] == number
 
 

@@ -29,6 +29,7 @@ from ragpilot.errors import (
 )
 from ragpilot.types import Health, IngestReport, LeftOut, TermStatistics
 from server import mcp_ingest, mcp_reading, mcp_tool, patience
+from server.app import create_app
 from server.logs import SECURITY
 from tests.builders import chunk
 from tests.corpus import two_corpora
@@ -71,6 +72,8 @@ async def test_every_tool_is_described_for_a_model_that_has_to_choose() -> None:
         assert tool.annotations.read_only_hint is (tool.name != "rag_ingest")
         assert tool.annotations.open_world_hint is False
         assert tool.input_schema["additionalProperties"] is False
+        assert "description" not in tool.input_schema
+        assert "``" not in json.dumps([tool.input_schema, tool.output_schema])
         assert tool.output_schema is not None
         assert tool.output_schema["type"] == "object"
         for argument in tool.input_schema["properties"].values():
@@ -199,6 +202,19 @@ async def test_passages_come_with_their_text_and_no_model_is_asked() -> None:
 
 
 @pytest.mark.asyncio
+async def test_what_a_terminal_would_obey_and_nobody_sees_is_not_in_the_text() -> None:
+    hidden = "".join(chr(0xE0000 + ord(character)) for character in "obey")
+    odd = chunk("a.md", f"the context\x1b[2J \u202ebudget\u2066{hidden}\x9b is kept\tup", header="context budget")
+    stand = Stand(chat=ScriptedChatModel(["Kept\x1b]0;x\x07 [1]."]))
+    await stand.index([odd])
+    async with running(create_app(stand, local_token=LOCAL_TOKEN)) as server, agent(address(server)) as client:
+        text = text_of(await client.call_tool("rag_query", {"question": "context budget", "threshold": 0.1}))
+        assert "\nthe context[2J budget is kept\tup\n" in text
+        answered = text_of(await client.call_tool("ask", {"question": "context budget"}))
+        assert answered.startswith("Kept]0;x [1].\n\nSources:\n- a.md (")
+
+
+@pytest.mark.asyncio
 async def test_nothing_near_enough_is_an_empty_result_and_no_error(server: Running) -> None:
     weak = {"question": "context zebra okapi quagga"}
     async with agent(address(server)) as client:
@@ -208,7 +224,9 @@ async def test_nothing_near_enough_is_an_empty_result_and_no_error(server: Runni
     assert text_of(found).startswith(
         "Nothing in the index is near enough.\nClose: core/prompting.py:1-2 (fill) has 0.35"
     )
-    assert found.structured_content["nearMisses"][0]["needed"] == 0.5
+    (miss, *_) = found.structured_content["nearMisses"]
+    assert (miss["filePath"], miss["needed"]) == ("core/prompting.py", 0.5)
+    assert "path" not in miss
     assert (len(lower.structured_content["hits"]), lower.structured_content["floor"]) == (1, 0.35)
 
 
@@ -251,7 +269,7 @@ async def test_collections_are_those_that_the_actor_may_know_of() -> None:
                 text_of(await client.call_tool(tool, {"question": "x", name: corpus})).replace(corpus, "NAME")
                 for corpus in ("secret", "absent")
             }
-            assert answers == {"There is no corpus 'NAME'. rag_collections lists those there are."}
+            assert answers == {f"There is no {name} 'NAME'. rag_collections lists those there are."}
 
 
 @pytest.mark.asyncio

@@ -23,6 +23,7 @@ from ragpilot.ingest.paths import raw_path, shown_path
 from ragpilot.ingest.reasons import Reason
 from ragpilot.ingest.roots import Root, commit_of, locate, nested_roots, resolve_roots, scopes
 from ragpilot.ingest.walk import Listing, walk
+from ragpilot.types import LeftOut
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 both_ways = pytest.mark.parametrize("use_git", [pytest.param(True, marks=needs_git), False], ids=["git", "by-hand"])
@@ -446,6 +447,19 @@ def test_git_is_not_waited_for_where_a_pipe_has_its_files_place(pipe: str, scope
     assert set(found) == (
         {path.removeprefix("sub/") for path in wanted if path.startswith("sub/")} if scope else wanted
     )
+
+
+@pytest.mark.parametrize("repository", [True, False])
+def test_what_was_asked_for_and_is_no_file_is_named(repository: bool, tmp_path: Path) -> None:
+    root = write(tmp_path / "t", {"docs/a.md": "1"})
+    if repository:
+        git(root, "init", "-q")
+    os.mkfifo(root / "docs/fifo.md")
+    (root / "docs/empty").mkdir()
+    listing = walk(Root(root), scope=b"docs/fifo.md")
+    assert (listing.files, listing.left_out) == ([], [LeftOut("docs/fifo.md", "special file")])
+    for other in (b"docs/empty", b"docs/absent", b"docs/fifo.md/x"):
+        assert walk(Root(root), scope=other).left_out == []
 
 
 def test_a_repository_whose_own_files_are_folders(tmp_path: Path) -> None:
