@@ -16,6 +16,8 @@ INVALID_PARAMS: Final = -32602
 UNSUPPORTED_VERSION: Final = -32022
 """Of the revisions that negotiate without a handshake: the client may choose one of those that come with it."""
 
+NO_LISTS: Final = "Lists of messages are not taken: send them one by one."
+
 _KINDS: Final[Mapping[type, str]] = {str: "a text", dict: "an object"}
 _NEEDED: Final[Mapping[str, Mapping[str, type]]] = {
     "initialize": {"protocolVersion": str, "capabilities": dict, "clientInfo": dict},
@@ -40,16 +42,26 @@ class MessageError(Exception):
 
 def read_message(content: bytes) -> dict[str, Any]:
     """The one message in ``content``. Raises MessageError; which methods and tools there are plays no part."""
+    data = read_json(content)
+    if isinstance(data, list):
+        raise MessageError(INVALID_REQUEST, NO_LISTS)
+    return check_message(data)
+
+
+def read_json(content: bytes) -> Any:
+    """What ``content`` says, be it a message or not. Raises MessageError."""
     try:
-        data = json.loads(content.decode(), parse_constant=_refuse_constant)
+        return json.loads(content.decode(), parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         raise MessageError(PARSE_ERROR, "The message is not valid JSON in UTF-8.") from None
-    if isinstance(data, list):
-        raise MessageError(INVALID_REQUEST, "Lists of messages are not taken: send them one by one.")
+
+
+def check_message(data: Any) -> dict[str, Any]:
+    """``data`` as a message. Raises MessageError."""
     if not isinstance(data, dict):
         raise MessageError(INVALID_REQUEST, "A message must be an object.")
     number = data.get("id")
-    if b"\\ud" in content.lower() and not _whole(data):
+    if not _whole(data):
         words = "A text in the message holds half of a surrogate pair (\\ud800 to \\udfff), which no UTF-8 can hold."
         raise MessageError(
             INVALID_REQUEST,

@@ -11,10 +11,19 @@ from typing import TYPE_CHECKING, cast
 
 from ragpilot.errors import AuthenticationError, PermissionDeniedError
 from ragpilot.mcp_identity import REVISIONS
-from ragpilot.mcp_messages import UNSUPPORTED_VERSION, MessageError, is_id, read_message
+from ragpilot.mcp_messages import (
+    INVALID_REQUEST,
+    NO_LISTS,
+    UNSUPPORTED_VERSION,
+    MessageError,
+    check_message,
+    is_id,
+    read_json,
+)
 from ragpilot.types import Actor, Permission
 from server.context import Context
 from server.guard import AsgiApp, Message, Receive, Scope, Send, request_id
+from server.mcp_batch import serve_batch, takes_batches
 from server.mcp_rpc import CONTENT_TYPE, PATHS, rejection
 from server.origins import RawHeaders, header_values
 from server.problems import Problem, ProblemError, from_error
@@ -59,7 +68,13 @@ class McpMount:
         scope[ACTOR] = self._actor(scope["headers"])
         body = await receive()
         try:
-            message = read_message(body.get("body", b""))
+            data = read_json(body.get("body", b""))
+            if isinstance(data, list):
+                if not takes_batches(header_values(scope["headers"], b"mcp-protocol-version")):
+                    raise MessageError(INVALID_REQUEST, NO_LISTS)
+                await serve_batch(data, scope, receive, send, (await self._started()).serve)
+                return
+            message = check_message(data)
         except MessageError as error:
             await _reject(send, rejection(error, request_id(scope)))
             return

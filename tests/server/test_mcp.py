@@ -95,7 +95,6 @@ NO_MESSAGES: list[tuple[bytes, int, int | str | None]] = [
     (b"[" * 10_000, -32700, None),
     (message("ping", {"x": float("nan")}), -32700, None),
     (b"[]", -32600, None),
-    (b"[" + LIST + b"]", -32600, None),
     (b"42", -32600, None),
     (b"null", -32600, None),
     (b"{}", -32600, None),
@@ -124,6 +123,55 @@ async def test_what_is_no_message_is_an_error_of_the_protocol(server: Running, h
         # Words for whoever wrote the client, and none of the library's own.
         assert 10 < len(found["error"]["message"]) < 120
         assert "pydantic" not in response.body.decode()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("version", [None, "2025-03-26"])
+async def test_a_list_of_messages_is_answered_with_a_list(version: str | None) -> None:
+    headers = {**HEADERS, **({"MCP-Protocol-Version": version} if version else {})}
+    called = {"name": "rag_query", "arguments": {"question": "context budget"}}
+    sent = [
+        json.loads(message("ping", id="one")),
+        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 99}},
+        json.loads(message("tools/call", called, id=2)),
+        json.loads(message("tools/call", {"name": "nope"}, id=3)),
+        json.loads(message("initialize", INITIALIZE, id=4)),
+        7,
+    ]
+    async with running(await Stand().app()) as server:
+        response = await server.call("POST", "/mcp", json.dumps(sent).encode(), headers)
+        assert (response.status, response.headers["content-type"]) == (200, "application/json")
+        found = json.loads(response.body)
+        assert [one["id"] for one in found] == ["one", 2, 3, 4, None]
+        assert found[0]["result"] == {}
+        assert found[1]["result"]["structuredContent"]["hits"][0]["filePath"] == "core/prompting.py"
+        assert [one["error"]["code"] for one in found[2:]] == [-32602, -32600, -32600]
+        assert found[4]["error"]["data"]["requestId"] == response.headers["x-request-id"]
+        silent = await server.call("POST", "/mcp", json.dumps([sent[1]]).encode(), headers)
+        assert (silent.status, silent.body) == (202, b"")
+        many = await server.call("POST", "/mcp", json.dumps([sent[0]] * 51).encode(), headers)
+        assert (many.status, error(many)["message"]) == (400, "A list of messages holds 1 to 50 of them.")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])
+async def test_later_revisions_have_no_lists(server: Running, version: str) -> None:
+    response = await server.call("POST", "/mcp", b"[" + LIST + b"]", {**HEADERS, "MCP-Protocol-Version": version})
+    assert (response.status, error(response)["code"]) == (400, -32600)
+    assert error(response)["message"] == "Lists of messages are not taken: send them one by one."
+
+
+@pytest.mark.asyncio
+async def test_an_agent_that_leaves_stops_every_call_of_its_list() -> None:
+    chat = ScriptedChatModel(gate=asyncio.Semaphore(0))
+    ask = {"name": "ask", "arguments": {"question": "context budget"}}
+    body = b"[" + b",".join(message("tools/call", ask, id=number) for number in range(2)) + b"]"
+    async with running(await Stand(chat=chat).app()) as server:
+        connection = await server.connect()
+        await connection.send("POST", "/mcp", body, HEADERS)
+        await until(lambda: chat.opened >= 1)
+        connection.writer.transport.abort()
+        await until(lambda: chat.ended == chat.opened)
 
 
 @pytest.mark.asyncio
