@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from contextlib import aclosing
 from dataclasses import asdict
 from pathlib import Path
@@ -14,7 +15,7 @@ from ragpilot.bootstrap import build
 from ragpilot.cli_progress import reporter
 from ragpilot.config import EVERYONE, CorpusSettings, Environment, RetrievalSettings
 from ragpilot.errors import IndexMismatchError, RootError
-from ragpilot.evaluation.benchmark import EVALUATION_K, Result, Search, compare, run_questions, summarise
+from ragpilot.evaluation.benchmark import EVALUATION_K, Result, Search, asked_once, compare, run_questions, summarise
 from ragpilot.evaluation.questions import QuestionSetError, by_tree, draft, load_questions
 from ragpilot.evaluation.report import comparison_table, summary_table
 from ragpilot.files import private_folder
@@ -55,16 +56,16 @@ async def run_eval(
                     RetrievalSettings(gate="off", min_score=-1.0),
                     identity=application.ingestion.identity,
                 )
-                name = str(tree.relative_to(root.parent))
+                name = _name(tree, root)
                 results += await run_questions(asked, name, _search(application.retriever), _search(ranker))
     summary, rows = summarise(results), [asdict(result) for result in results]
-    changes = compare(before, rows) if before is not None else None
+    changes = None if before is None else {"changes": compare(before, rows), "notCompared": asked_once(before, rows)}
     if as_json:
-        out.as_json({"summary": summary, "questions": rows, **({"changes": changes} if changes is not None else {})})
+        out.as_json({"summary": summary, "questions": rows, **(changes or {})})
     else:
         out.line(summary_table(summary))
         if changes is not None:
-            out.line(comparison_table(changes))
+            out.line(comparison_table(changes["changes"], once=changes["notCompared"]))
     return 0
 
 
@@ -123,10 +124,22 @@ def _check_folder(root: Path) -> None:
         raise RootError(f"{root} is no folder.", hint="Give the folder of the trees with --root.")
 
 
+def _name(tree: Path, root: Path) -> str:
+    """What results are filed under: the same however the root is written, so that two runs can be compared."""
+    folder = Path(os.path.abspath(root))  # noqa: PTH100 - links stay as they are
+    return str(Path(folder.name) / tree.relative_to(root))
+
+
+_ROW: Final = {"tree": str, "query": str, "file": dict, "shown": int | float, "refused": bool, "relevant_source": bool,
+               "top": list}  # fmt: skip
+
+
 def _earlier(file: Path) -> list[dict[str, Any]]:
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
         rows: list[dict[str, Any]] = data["questions"]
+        if not all(isinstance(row[key], kind) for row in rows for key, kind in _ROW.items()):
+            raise TypeError
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise QuestionSetError(
             f"{file} is no earlier run: {type(error).__name__}.", hint="Give what `ragpilot eval --json` printed."

@@ -23,6 +23,8 @@ Search = Callable[[str], Awaitable[Retrieval]]
 
 EVALUATION_K = 50
 """Hits asked for, so that ten different files can be among them."""
+WITHOUT_CATEGORY = "without a category"
+"""Where the figures of questions that have none stand."""
 ANSWER_K = 8
 """Hits that an answer would stand on."""
 
@@ -100,7 +102,7 @@ def summarise(results: Sequence[Result]) -> dict[str, Any]:
     if answerable:
         summary["file"] = {name: _over_trees(answerable, name) for name in answerable[0].file}
         summary["shown_ndcg@10"] = fmean(mean_by_group((r.tree, r.shown) for r in answerable).values())
-        summary["file_by_category"] = mean_by_group((r.category, r.file["ndcg@10"]) for r in answerable)
+        summary["file_by_category"] = mean_by_group((_category(r), r.file["ndcg@10"]) for r in answerable)
         summary["file_by_tree"] = mean_by_group((r.tree, r.file["ndcg@10"]) for r in answerable)
         named = [result.symbol for result in answerable if result.symbol is not None]
         if named:
@@ -109,11 +111,15 @@ def summarise(results: Sequence[Result]) -> dict[str, Any]:
         summary["answered_with_a_relevant_source"] = fmean(result.relevant_source for result in answerable)
     if foreign:
         summary["unanswerable_refused"] = fmean(result.refused for result in foreign)
-        summary["refused_by_kind"] = mean_by_group((result.category, float(result.refused)) for result in foreign)
+        summary["refused_by_kind"] = mean_by_group((_category(r), float(r.refused)) for r in foreign)
     if answerable and foreign:
         summary["auroc"] = auroc([r.evidence for r in answerable], [r.evidence for r in foreign])
     summary["milliseconds"] = {"p50": _quantile(latencies, 0.5), "p95": _quantile(latencies, 0.95)}
     return summary
+
+
+def _category(result: Result) -> str:
+    return result.category or WITHOUT_CATEGORY
 
 
 def _over_trees(results: Sequence[Result], name: str) -> dict[str, float]:
@@ -128,22 +134,41 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
 
 
 def compare(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Question by question, what changed between two runs (their rows as JSON), the largest change first."""
-    earlier = {(row["tree"], row["query"]): row for row in before}
-    changes = []
-    for row in after:
-        old = earlier.get((row["tree"], row["query"]))
-        if old is None:
-            continue
-        delta = row["file"].get("ndcg@10", 0.0) - old["file"].get("ndcg@10", 0.0)
-        if abs(delta) > 1e-9 or row["refused"] != old["refused"]:
-            changes.append(
-                {
-                    "tree": row["tree"],
-                    "query": row["query"],
-                    "ndcg@10": delta,
-                    "refused": [old["refused"], row["refused"]],
-                    "top": [old["top"], row["top"]],
-                }
-            )
-    return sorted(changes, key=lambda change: -abs(change["ndcg@10"]))
+    """Question by question, what changed between two runs (their rows as JSON), the largest change first.
+
+    A change is one of the ranking, of what floor and gate let through, of being refused, or of having a relevant
+    source. Questions that only one of the runs asked are passed over (``asked_once`` counts them).
+    """
+    earlier = {_key(row): row for row in before}
+    changes = [_change(earlier[_key(row)], row) for row in after if _key(row) in earlier]
+    return sorted((change for change in changes if _differs(change)), key=lambda change: -_size(change))
+
+
+def asked_once(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> int:
+    """How many questions only one of two runs asked, so that nothing can be said about them."""
+    return len({_key(row) for row in before} ^ {_key(row) for row in after})
+
+
+def _key(row: Mapping[str, Any]) -> tuple[str, str]:
+    return row["tree"], row["query"]
+
+
+def _change(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "tree": new["tree"],
+        "query": new["query"],
+        "ndcg@10": new["file"].get("ndcg@10", 0.0) - old["file"].get("ndcg@10", 0.0),
+        "shown_ndcg@10": new["shown"] - old["shown"],
+        "refused": [old["refused"], new["refused"]],
+        "relevant_source": [old["relevant_source"], new["relevant_source"]],
+        "top": [old["top"], new["top"]],
+    }
+
+
+def _size(change: Mapping[str, Any]) -> float:
+    return max(abs(float(change[name])) for name in ("ndcg@10", "shown_ndcg@10"))
+
+
+def _differs(change: Mapping[str, Any]) -> bool:
+    turned = any(before != after for before, after in (change["refused"], change["relevant_source"]))
+    return turned or _size(change) > 1e-9

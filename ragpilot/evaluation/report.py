@@ -27,13 +27,30 @@ def summary_table(summary: Mapping[str, Any]) -> str:
     return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
 
 
-def comparison_table(changes: Sequence[Mapping[str, Any]]) -> str:
-    """What changed between two runs, a question a line: NDCG@10 gained or lost, and answers gained or refused."""
-    if not changes:
-        return "No question changed."
-    lines = [f"{len(changes)} questions changed:"]
-    for change in changes:
-        before, after = change["refused"]
-        turned = "" if before == after else ("  now refused" if after else "  now answered")
-        lines.append(f"  {change['ndcg@10']:+.3f}  {change['query']}  ({change['tree']}){turned}")
+def comparison_table(changes: Sequence[Mapping[str, Any]], *, once: int = 0) -> str:
+    """What changed between two runs, a question a line: NDCG@10 gained or lost, answers and relevant sources too.
+
+    ``once``: how many questions only one of the runs asked.
+    """
+    lines = ["No question changed."]
+    if changes:
+        count = "1 question" if len(changes) == 1 else f"{len(changes)} questions"
+        lines = [f"{count} changed; NDCG@10 of the ranking, and of what floor and gate let through:"]
+        lines += [_changed(change) for change in changes]
+    if once:
+        lines.append(f"Asked in one of the two runs alone, and not compared: {once}.")
     return "\n".join(lines)
+
+
+def _changed(change: Mapping[str, Any]) -> str:
+    turns = [
+        _turn(change["refused"], "now refused", "now answered"),
+        _turn(change["relevant_source"], "now with a relevant source", "now without a relevant source"),
+    ]
+    figures = f"{change['ndcg@10']:+.3f}  {change['shown_ndcg@10']:+.3f}"
+    return "  ".join(["", figures, f"{change['query']}  ({change['tree']})", *filter(None, turns)])
+
+
+def _turn(states: Sequence[bool], on: str, off: str) -> str:
+    before, after = states
+    return "" if before == after else (on if after else off)

@@ -2,14 +2,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ragpilot import cli_eval
 from ragpilot.config import Environment, RetrievalSettings, Settings
 from ragpilot.errors import RootError
-from ragpilot.evaluation.benchmark import compare, summarise
+from ragpilot.evaluation.benchmark import asked_once, compare, summarise
 from ragpilot.evaluation.questions import QuestionSetError, by_tree, draft, load_questions
+from ragpilot.evaluation.report import comparison_table
 from tests.builders import chunk
 from tests.fakes import FakeEmbedder
 
@@ -68,7 +70,9 @@ def test_a_set_over_several_repositories_finds_its_trees(tmp_path: Path) -> None
 
 
 @pytest.mark.asyncio
-async def test_a_run_measures_ranking_and_refusal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_run_measures_ranking_and_refusal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = tree(tmp_path / "tree")
     questions = write_set(tmp_path / "set.jsonl", SET)  # type: ignore[arg-type]
     run = {"as_json": True, "embedder": FakeEmbedder(256)}
@@ -81,10 +85,11 @@ async def test_a_run_measures_ranking_and_refusal(tmp_path: Path, capsys: pytest
     assert summary["answerable_refused"] == 0.0
     assert summary["auroc"] == 1.0
     (tmp_path / "before.json").write_text(json.dumps(found), encoding="utf-8")
+    monkeypatch.chdir(root)
     again = {"earlier": tmp_path / "before.json", "embedder": FakeEmbedder(256)}
-    assert await cli_eval.run_eval(environment(tmp_path), questions, root, **again) == 0  # type: ignore[arg-type]
+    assert await cli_eval.run_eval(environment(tmp_path), questions, Path(), **again) == 0  # type: ignore[arg-type]
     table = capsys.readouterr().out
-    assert "No question changed." in table
+    assert table.endswith("\nNo question changed.\n"), "the same questions, however the root is written"
     assert "file ndcg@10" in table
 
 
@@ -117,10 +122,12 @@ def test_drafts_take_one_documented_symbol_a_document() -> None:
     ]
 
 
-def test_what_changed_between_two_runs_comes_largest_first() -> None:
-    def row(query: str, ndcg: float, *, refused: bool = False) -> dict[str, object]:
-        return {"tree": "t", "query": query, "file": {"ndcg@10": ndcg}, "refused": refused, "top": []}
+def row(query: str, ndcg: float, **fields: object) -> dict[str, Any]:
+    judged = {"shown": ndcg, "refused": False, "relevant_source": True, "top": [], **fields}
+    return {"tree": "t", "query": query, "file": {"ndcg@10": ndcg}, **judged}
 
+
+def test_what_changed_between_two_runs_comes_largest_first() -> None:
     changes = compare(
         [row("a", 0.5), row("b", 0.1), row("c", 1.0)], [row("a", 0.6), row("b", 1.0), row("c", 1.0, refused=True)]
     )
@@ -130,3 +137,39 @@ def test_what_changed_between_two_runs_comes_largest_first() -> None:
         ("c", 0.0),
     ]
     assert summarise([])["questions"] == 0
+
+
+def test_what_floor_and_gate_let_through_and_relevant_sources_are_changes() -> None:
+    before = [
+        row("same", 1.0),
+        row("shown", 1.0, shown=0.25),
+        row("source", 1.0, relevant_source=False),
+        row("gone", 1),
+    ]
+    after = [row("same", 1.0), row("shown", 1.0, shown=1.0), row("source", 1.0), row("new", 1)]
+    changes = compare(before, after)
+    assert [(change["query"], change["shown_ndcg@10"], change["relevant_source"]) for change in changes] == [
+        ("shown", 0.75, [True, True]),
+        ("source", 0.0, [False, True]),
+    ]
+    assert comparison_table(changes, once=asked_once(before, after)).splitlines() == [
+        "2 questions changed; NDCG@10 of the ranking, and of what floor and gate let through:",
+        "  +0.000  +0.750  shown  (t)",
+        "  +0.000  +0.000  source  (t)  now with a relevant source",
+        "Asked in one of the two runs alone, and not compared: 2.",
+    ]
+    assert comparison_table(compare(before, before)) == "No question changed."
+    assert comparison_table(compare([row("c", 1.0)], [row("c", 1.0, refused=True, relevant_source=False)])) == (
+        "1 question changed; NDCG@10 of the ranking, and of what floor and gate let through:\n"
+        "  +0.000  +0.000  c  (t)  now refused  now without a relevant source"
+    )
+
+
+@pytest.mark.asyncio
+async def test_an_earlier_run_is_what_a_run_printed(tmp_path: Path) -> None:
+    root = tree(tmp_path / "tree")
+    questions = write_set(tmp_path / "set.jsonl", SET)  # type: ignore[arg-type]
+    for text in ("[]", "{", '{"questions": [1]}', '{"questions": [{"tree": "t", "query": "q"}]}'):
+        (tmp_path / "before.json").write_text(text, encoding="utf-8")
+        with pytest.raises(QuestionSetError, match=r"before\.json is no earlier run"):
+            await cli_eval.run_eval(environment(tmp_path), questions, root, earlier=tmp_path / "before.json")
