@@ -72,6 +72,8 @@ class Asked:
     about_tests: bool
     about_examples: bool
     files: tuple[str, ...] = ()
+    lines: tuple[tuple[str, int, int], ...] = ()
+    """Places of the form file, first line, last line."""
     focus: tuple[str, ...] = ()
 
     @classmethod
@@ -82,9 +84,10 @@ class Asked:
         symbols: tuple[str, ...],
         bare_symbol: bool,
         files: tuple[str, ...] = (),
+        lines: tuple[tuple[str, int, int], ...] = (),
         focus: tuple[str, ...] = (),
     ) -> Asked:
-        """Take a question apart; symbols and files are what ``routing`` found named in it."""
+        """Take a question apart; symbols, files and lines are what ``routing`` found named in it."""
         named = frozenset(question_terms(question))
         return cls(
             terms=named,
@@ -93,6 +96,7 @@ class Asked:
             about_tests=bool(named & {"test", "unittest", "pytest", "spec", "fixtur", "mock"}),
             about_examples=bool(named & {"exampl", "sampl", "demo", "benchmark", "tutori"}),
             files=files,
+            lines=lines,
             focus=focus,
         )
 
@@ -140,7 +144,9 @@ def fuse(candidates: Iterable[Candidate], *, dense_share: float) -> list[Ranked]
     ranked = []
     for (candidate, cosine), near, shared in zip(scored, dense, lexical, strict=True):
         fused = dense_share * near + (1 - dense_share) * shared
-        ranked.append(Ranked(candidate, cosine, fused, fused))
+        # What a question names is what it is about, however little its vector says of that.
+        named = cosine if candidate.name_score is None else max(cosine, candidate.name_score)
+        ranked.append(Ranked(candidate, named, fused, fused))
     return ranked
 
 
@@ -151,6 +157,25 @@ def _defines(chunk: Chunk, symbol: str) -> bool:
     own = [part.lower() for part in re.split(r"[.:#>\s]+", chunk.symbol) if part]
     asked = [part.lower() for part in re.split(r"[.:#>-]+", symbol) if part]
     return bool(asked) and own[-len(asked) :] == asked
+
+
+def _is_file(path: str, named: str) -> bool:
+    """Whether a path is that of the named file; ``README`` names ``docs/README.md`` too."""
+    name = path.rpartition("/")[2]
+    if "/" in named or "." in named:
+        return path == named or path.endswith("/" + named) or name.lower() == named.lower()
+    return name.partition(".")[0].lower() == named.lower()
+
+
+def _covers(chunk: Chunk, place: tuple[str, int, int]) -> bool:
+    named, first, last = place
+    return _is_file(chunk.path, named) and chunk.start_line <= last and first <= chunk.end_line
+
+
+def names_of(chunk: Chunk, asked: Asked) -> list[str]:
+    """By which names the question calls a chunk: the symbol that it defines, the file that it lies in."""
+    symbols = [] if chunk.source_type in _PROSE else [name for name in asked.symbols if _defines(chunk, name)]
+    return symbols + [name for name in asked.files if _is_file(chunk.path, name)]
 
 
 def _boost_definitions(ranked: Sequence[Ranked], asked: Asked, unit: float, weights: Weights) -> None:
@@ -173,8 +198,10 @@ def _boost_file_names(ranked: Sequence[Ranked], asked: Asked, unit: float, weigh
         shared = len(own & asked.terms)
         if shared:
             item.add("file_stem", weights.file_stem * unit * shared / max(len(asked.terms), len(own)))
-        if any(path == named or path.endswith("/" + named) for named in asked.files):
+        if any(_is_file(path, named) for named in asked.files):
             item.add("named_file", weights.definition * unit)
+        if any(_covers(item.candidate.chunk, place) for place in asked.lines):
+            item.add("named_lines", weights.definition * unit)
 
 
 def _boost_together(ranked: Sequence[Ranked], unit: float, weights: Weights) -> None:

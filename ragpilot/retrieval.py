@@ -119,6 +119,7 @@ class Retriever:
             symbols=routing.named_symbols(question),
             bare_symbol=routing.is_symbol(question),
             files=routing.named_files(question),
+            lines=routing.named_lines(question),
             focus=tuple(focus),
         )
         bounds = self.bounds(statistics.total)
@@ -126,7 +127,7 @@ class Retriever:
             bounds = replace(bounds, floor=min_score, floor_origin="request")
         query = StoreQuery(corpus, vector, question_vector(question), plan.depth, plan.depth)
         further, warnings = await self._further(actor, question, statistics, bounds)
-        candidates = await self._candidates(actor, query)
+        candidates = await self._candidates(actor, query, asked)
         watch.lap("search")
         ranked = ranking.rank([*candidates, *further], asked, plan, self._weights)
         evidence = self._evidence(question, ranked, statistics)
@@ -139,7 +140,7 @@ class Retriever:
             broad = replace(plan, source_types=frozenset(), depth=plan.depth * BROADER)
             deeper = replace(query, dense_limit=broad.depth, lexical_limit=broad.depth)
             watch.lap("rank")
-            candidates = await self._candidates(actor, deeper)
+            candidates = await self._candidates(actor, deeper, asked)
             found = replace(found, ranked=ranking.rank([*candidates, *further], asked, broad, self._weights))
             watch.lap("retry")
             chosen = self._choose(found, broad)
@@ -159,21 +160,28 @@ class Retriever:
                 hint="Build it anew with `ragpilot index --rebuild`, or configure what it was built with.",
             )
 
-    async def _candidates(self, actor: Actor, query: StoreQuery) -> list[Candidate]:
+    async def _candidates(self, actor: Actor, query: StoreQuery, asked: Asked) -> list[Candidate]:
         """What the store returns; header vectors that are not in it yet are made for the best lexical matches."""
         candidates = await self._store.search(actor, query)
         bare = [candidate for candidate in candidates if candidate.header_score is None]
         bare.sort(key=lambda candidate: (-candidate.lexical_score, candidate.chunk.id))
-        bare = bare[:HEADERS_AT_ONCE]
-        if not bare:
-            return candidates
-        vectors = await self._headers.of(actor, [candidate.chunk.header for candidate in bare])
-        scores = {
-            candidate.chunk.id: float(np.dot(vector, query.vector))
-            for candidate, vector in zip(bare, vectors, strict=True)
+        headers = {candidate.chunk.id: candidate.chunk.header for candidate in bare[:HEADERS_AT_ONCE]}
+        names = {
+            candidate.chunk.id: found for candidate in candidates if (found := ranking.names_of(candidate.chunk, asked))
         }
+        texts = sorted({*headers.values(), *(name for found in names.values() for name in found)})
+        if not texts:
+            return candidates
+        vectors = await self._headers.of(actor, texts)
+        cosines = {text: float(np.dot(vector, query.vector)) for text, vector in zip(texts, vectors, strict=True)}
         return [
-            replace(candidate, header_score=scores[candidate.chunk.id]) if candidate.chunk.id in scores else candidate
+            replace(
+                candidate,
+                header_score=cosines[headers[candidate.chunk.id]]
+                if candidate.chunk.id in headers
+                else candidate.header_score,
+                name_score=max((cosines[name] for name in names.get(candidate.chunk.id, ())), default=None),
+            )
             for candidate in candidates
         ]
 

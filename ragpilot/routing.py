@@ -70,10 +70,12 @@ _QUOTED_WORD = re.compile(r"[`\"“]([^`\"“”\s]+)[`\"”]")
 _IDENTIFIER = re.compile(r"^[\w$@]+(?:(?:\.|::|->|#)[\w$@]+)*(?:\(\))?$")
 _CODE_WORD = re.compile(r"\w+(?:\.|::|->|#)\w+|\w*_\w+|[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*|\w+\(\)")
 _FILE = re.compile(
-    r"(?<![\w/])((?:[\w.@-]+/)*[\w.@-]+\.(?:py|pyi|tsx?|jsx?|mjs|cs|java|go|rs|c|h|cc|cpp|hpp|rb|php|kts?|sh|swift|scala"
-    r"|html?|css|scss|vue|svelte|sql|proto|graphql|md|rst|adoc|txt|ipynb|json|ya?ml|toml|ini|cfg))(?![\w/])",
-    re.IGNORECASE,
+    r"(?<![\w/])((?:[\w.@-]+/)*(?:[\w.@-]+\.(?:py|pyi|tsx?|jsx?|mjs|cs|java|go|rs|c|h|cc|cpp|hpp|rb|php|kts?|sh|swift"
+    r"|scala|html?|css|scss|vue|svelte|sql|proto|graphql|md|rst|adoc|txt|ipynb|json|ya?ml|toml|ini|cfg|mod|lock|gradle"
+    r"|xml|csproj|sln)|(?i:readme|changelog|makefile|dockerfile)|LICEN[CS]E|CONTRIBUTING|NOTICE))(?![\w/])(?!\.\w)"
 )
+_PLACE = re.compile(_FILE.pattern + r":L?(\d{1,7})(?:-L?(\d{1,7}))?(?!\w)")
+"""A citation: a file and its lines."""
 _RULES: tuple[tuple[Intent, re.Pattern[str]], ...] = (
     (
         Intent.COMPARISON,
@@ -123,6 +125,12 @@ def is_symbol(question: str) -> bool:
 def named_files(question: str) -> tuple[str, ...]:
     """File names and paths that a question names."""
     return tuple(dict.fromkeys(_FILE.findall(question)))
+
+
+def named_lines(question: str) -> tuple[tuple[str, int, int], ...]:
+    """Places that a question names as citations do: file, first line, last line."""
+    found = [(file, int(first), int(last or first)) for file, first, last in _PLACE.findall(question)]
+    return tuple(dict.fromkeys(found))
 
 
 def classify_intent(question: str) -> Intent:

@@ -198,13 +198,15 @@ class Candidate:
     """A chunk that some branch of a search returned, with its raw score in **every** branch.
 
     A cosine is None only where that vector is not in the store yet. ``lexical_score`` is the IDF-weighted dot
-    product over the statistics of what the actor may read, 0.0 where no term is shared.
+    product over the statistics of what the actor may read, 0.0 where no term is shared. ``name_score`` is the cosine
+    of the question and the bare name of what the chunk defines or lies in, for a chunk that the question names.
     """
 
     chunk: Chunk
     header_score: float | None
     body_score: float | None
     lexical_score: float
+    name_score: float | None = None
 
     @property
     def cosine(self) -> float | None:

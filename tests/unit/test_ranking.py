@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from ragpilot.ranking import Asked, collapse, fuse, is_example, is_test, rank, spread
+from ragpilot.ranking import Asked, collapse, fuse, is_example, is_test, names_of, rank, spread
 from ragpilot.routing import is_symbol, named_files, named_symbols, plan
 from ragpilot.types import Candidate, Chunk
 from tests.builders import chunk
@@ -142,3 +144,35 @@ def test_paths_that_only_sound_like_tests(path: str) -> None:
 def test_paths_of_examples() -> None:
     assert is_example("examples/app.py")
     assert not is_example("src/example_loader.py")
+
+
+def test_lines_that_a_question_names_lead() -> None:
+    asked = Asked.of(
+        "src/app.py:30-35", symbols=(), bare_symbol=False, files=("src/app.py",), lines=(("src/app.py", 30, 35),)
+    )
+    pieces = [replace(chunk("src/app.py", f"part {at}"), start_line=at, end_line=at + 9) for at in (1, 11, 21, 31)]
+    other = replace(chunk("lib/app.py", "part 31"), start_line=31, end_line=40)
+    ranked = rank(
+        [candidate(piece) for piece in (*pieces, other)],
+        asked,
+        plan("x", top_k=None, default_k=8, source_types=frozenset()),
+    )
+    leading = {(item.candidate.chunk.path, item.candidate.chunk.start_line) for item in ranked[:2]}
+    assert leading == {("src/app.py", 21), ("src/app.py", 31)}
+
+
+@pytest.mark.parametrize(
+    ("named", "path", "right"),
+    [
+        ("readme", "README.md", True),
+        ("README", "docs/README.rst", True),
+        ("readme", "src/readme_tool.py", False),
+        ("README.md", "docs/readme.md", True),
+        ("docs/README.md", "README.md", False),
+        ("app.py", "src/app.py", True),
+        ("src/app.py", "lib/src/app.py", True),
+    ],
+)
+def test_a_file_is_named_by_its_name_its_path_or_its_stem(named: str, path: str, right: bool) -> None:
+    asked = Asked.of("x", symbols=(), bare_symbol=False, files=(named,))
+    assert names_of(chunk(path), asked) == ([named] if right else [])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from ragpilot.adapters.minilm import MiniLmEmbedder
 from ragpilot.config import RetrievalSettings, Settings
 from ragpilot.errors import EmbedderError, IndexMismatchError
 from ragpilot.types import EmbedderIdentity, GateCalibration, IndexIdentity, IngestScope
@@ -198,3 +199,27 @@ async def test_odd_questions_are_questions(question: str) -> None:
     await corpus.index([BUDGET, RETRY])
     found = await corpus.retriever.search(ANN, question, corpus="default")
     assert len(found.hits) <= 2
+
+
+@pytest.mark.asyncio
+async def test_what_a_question_names_passes_by_its_name() -> None:
+    """Vectors of a definition say what it is about; its bare name can be far from that."""
+    corpus = Corpus(settings=Settings(), embedder=MiniLmEmbedder())
+    url_for = chunk(
+        "web/helpers.py",
+        "def url_for(endpoint): ...",
+        symbol="url_for",
+        header="web helpers: the address of an endpoint",
+    )
+    await corpus.index([url_for, BUDGET, RETRY])
+    by_name = await corpus.retriever.search(ANN, "url_for", corpus="default")
+    assert by_name.hits[0].chunk.id == url_for.id
+    assert by_name.hits[0].score == pytest.approx(1.0, abs=1e-3)
+    asked = await corpus.retriever.search(ANN, "where is url_for defined?", corpus="default")
+    assert asked.hits[0].chunk.id == url_for.id
+    assert 0.5 < asked.hits[0].score < 1.0
+    unknown = await corpus.retriever.search(ANN, "send_parcel", corpus="default")
+    assert unknown.hits == ()
+    foreign = await corpus.retriever.search(NOBODY, "url_for", corpus="default")
+    assert foreign.hits == ()
+    await corpus.embedder.aclose()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragpilot.routing import Intent, classify_intent, is_symbol, named_files, named_symbols, plan
+from ragpilot.routing import Intent, classify_intent, is_symbol, named_files, named_lines, named_symbols, plan
 
 
 @pytest.mark.parametrize(
@@ -80,5 +80,15 @@ def test_a_bare_word_is_a_symbol_and_a_sentence_is_none() -> None:
 
 
 def test_files_that_a_question_names() -> None:
+    assert named_files("what do README.md and the changelog say about go.mod?") == ("README.md", "changelog", "go.mod")
+    assert named_files("does gin.H differ from c.JSON in a LICENSE? not for a driver's license") == ("LICENSE",)
     assert named_files("compare server/app.py with config.toml, please") == ("server/app.py", "config.toml")
     assert named_files("see https://example.org/page") == ()
+
+
+def test_places_that_a_question_names() -> None:
+    assert named_lines("what happens at src/app.py:1074-1087 and b.go:L7?") == (
+        ("src/app.py", 1074, 1087),
+        ("b.go", 7, 7),
+    )
+    assert named_lines("src/app.py at 10:30") == ()
