@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ragpilot.config import IngestSettings
+from ragpilot.ingest.access_files import is_access_file
 from ragpilot.ingest.chunkers import Span
 from ragpilot.ingest.documents import chunks_of, document_id
 from ragpilot.ingest.filters import refused_by_content, refused_by_name
@@ -22,7 +23,7 @@ from ragpilot.ingest.secrets import redact
 from ragpilot.ingest.walk import FileEntry
 from ragpilot.types import Chunk, Document, IndexedChunk, LeftOut, SparseVector
 
-RULES_VERSION = "5"
+RULES_VERSION = "6"
 """Changes when the same file would be refused, decoded, typed or redacted otherwise."""
 
 _NOTEBOOK_FACTOR = 10
@@ -119,6 +120,8 @@ class Preparer:
         text = text_of(raw)
         if isinstance(text, Refusal):
             return self._refused(task, text, checked)
+        if is_access_file(path, text):
+            return self._refused(task, Refusal(Reason.ACCESS_FILE), checked)
         kind = source_type(path, text[:HEAD])
         refusal = refused_by_content(path, text, kind)
         if refusal is not None:

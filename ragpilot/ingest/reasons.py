@@ -6,12 +6,14 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """The first eleven leave a file out on purpose; the last four are failures of one file."""
+    """All but the last four leave a file out on purpose; the last four are failures of one file."""
 
     IGNORED = "ignored"
     """By git's ignore rules, ``.ragpilotignore`` or the default excludes; a whole folder counts once."""
     IGNORE_FILE = "ignore file"
     SECRET_FILE = "secret file"  # noqa: S105 - a reason, not a secret
+    ACCESS_FILE = "access configuration"
+    """Of RagPilot itself: actors, the hashes of their tokens, grants."""
     SYMLINK = "symlink"
     SPECIAL = "special file"
     LINKED_WORKTREE = "linked worktree"

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from ragpilot.ingest.access_files import token_hashes
 from ragpilot.ingest.secret_commands import find_in_commands
 from ragpilot.ingest.secret_patterns import TOKEN_KINDS, TokenKind
 from ragpilot.ingest.secret_placeholders import is_placeholder
@@ -31,7 +32,8 @@ _NAMED_VALUE = re.compile(
     r"|(?:api|access|account|private|encryption|signing|auth|client)[_-]?key)"
     r"(?P<rest>[A-Za-z0-9_]{0,24})(?:[\"']\]?\s{0,3}(?P<comma>,)|[\"'\]]{0,3}\s{0,4}"
     r"(?::\s{0,2}(?:str|string|&str)\s{0,3}=|:=|=>|->|[=:>])|[\"']\s{1,4}value\s{0,3}=)\s{0,4}"
-    r"(?:[bruf]{0,2}(?P<quote>\\?[\"'`])(?P<quoted>(?:[^\"'`\s\\]|\\(?![\"'`])){6,500}+)(?P=quote)"
+    r"(?P<call>(?:new\s{1,4})?[A-Za-z_][\w.:]{0,60}\(\s{0,20}(?:[A-Za-z_][\w.:]{0,60}\(\s{0,20})?)?"
+    r"(?:[brufln@$#]{0,2}(?P<quote>\\?[\"'`])(?P<quoted>(?:[^\"'`\s\\]|\\(?![\"'`])){6,500}+)(?P=quote)"
     r"|(?P<bare>[A-Za-z0-9+/_=.~!@$%^&*-]{12,200}+)(?=[ \t]{0,20}(?:[#;\"']|$|</)))",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -42,7 +44,18 @@ _NO_SECRET_SUFFIX = re.compile(
 )
 _HEX = re.compile(r"[0-9a-fA-F]{32,}")
 _WORDLIKE = re.compile(r"[a-z]+(?:[-_./:][a-z0-9]{1,12})*|[A-Z]+(?:[-_./:][A-Z0-9]{1,12})*")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_ENCODED = re.compile(r"[A-Za-z0-9+/_=-]{20,}")
 _SHORT = 8
+_LONG, _MANY_DIGITS = 24, 4
+_WORD = re.compile(r"[A-Z][a-z]{2,14}|[a-z]{3,14}|[A-Z]{3,14}(?![a-z])")
+_SPEAKABLE = re.compile(r"(?=[^aeiouy]{0,4}[aeiouy])(?!\w*?[^aeiouy]{5})", re.IGNORECASE)
+_SEPARATORS = re.compile(r"[-_./: ]+")
+_WORDS_SHARE = 0.75
+
+_DISCORD = re.compile(
+    r"(?<![\w.-])(?P<user>[MNO][A-Za-z0-9_-]{23,27})\.[A-Za-z0-9_-]{6}\.(?P<proof>[A-Za-z0-9_-]{27,40})(?![\w.-])"
+)
 _ENTROPY_QUOTED, _ENTROPY_BARE, _ENTROPY_SHARE = 3.0, 3.3, 0.8
 
 
@@ -69,10 +82,14 @@ def _find(text: str) -> Iterator[tuple[int, int, str]]:
     for kind in TOKEN_KINDS:
         for match in _matches(kind, lowered if kind.ignore_case else text, text):
             yield *match.span("value" if "value" in kind.expression.groupindex else 0), kind.name
+    for match in _DISCORD.finditer(text):
+        if _is_mixed(match["user"]) and _is_mixed(match["proof"]):
+            yield *match.span(), "discord-token"
     if "://" in text:
         for match in _URL_PASSWORD.finditer(text):
             if not is_placeholder(match["value"]):
                 yield *match.span("value"), "url-password"
+    yield from token_hashes(text)
     yield from _connection_passwords(text, lowered)
     yield from _named_values(text, lowered)
     yield from find_in_commands(text, lowered)
@@ -148,6 +165,10 @@ def _named_values(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
         group = "quoted" if match["quoted"] else "bare"
         if len(match[group]) < _SHORT and not match["password"]:
             continue  # of other secrets nothing so short is one
+        if match["call"] and (group == "bare" or not _ENCODED.fullmatch(match["quoted"])):
+            continue  # a call that decodes a key is given nothing else; any other may be given anything
+        if not match["password"] and _is_words(match[group]):
+            continue
         if _looks_random(match[group], quoted=group == "quoted"):
             yield *match.span(group), "assigned-secret"
 
@@ -159,12 +180,26 @@ def _looks_random(value: str, *, quoted: bool) -> bool:
     letters = sum(map(str.isalpha, value))
     if not digits or not letters:
         return False
-    if _HEX.fullmatch(value):
+    if _HEX.fullmatch(value) or _UUID.fullmatch(value):
         return True
-    if not quoted and (digits < 2 or "." in value or value.islower() or value.isupper()):
+    if not quoted and (digits < 2 or "." in value):
+        return False
+    one_case = value.islower() or value.isupper()
+    if not quoted and one_case and not (value.isalnum() and len(value) >= _LONG and digits >= _MANY_DIGITS):
         return False
     # A short value repeats few of its characters by chance; a share of what its length allows is enough.
     return _entropy(value) >= min(_ENTROPY_QUOTED if quoted else _ENTROPY_BARE, _ENTROPY_SHARE * math.log2(len(value)))
+
+
+def _is_mixed(part: str) -> bool:
+    """Whether a part has letters of both cases and digits, as what was encoded has and names seldom have."""
+    return all(any(map(test, part)) for test in (str.isupper, str.islower, str.isdigit))
+
+
+def _is_words(value: str) -> bool:
+    """Whether a value is made of several words that can be spoken: a name in code, or a sentence without blanks."""
+    words = [word for word in _WORD.findall(value) if _SPEAKABLE.match(word)]
+    return len(words) > 1 and sum(map(len, words)) >= _WORDS_SHARE * len(_SEPARATORS.sub("", value))
 
 
 def _entropy(value: str) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ragpilot.config import CorpusSettings, IngestSettings
+from ragpilot.ingest.access_files import is_access_file
 from ragpilot.ingest.prepare import size_limit
 from ragpilot.ingest.read import Refusal, read_file, text_of
 from ragpilot.ingest.roots import Root, known_roots, locate, place_of
@@ -38,7 +39,7 @@ class SourceFiles:
         except (OSError, ValueError):
             return None
         text = raw if isinstance(raw, Refusal) else text_of(raw)
-        return None if isinstance(text, Refusal) else redact(text)[0]
+        return None if isinstance(text, Refusal) or is_access_file(path, text) else redact(text)[0]
 
     def _roots_of(self, corpus: str) -> tuple[Root, ...]:
         if corpus not in self._roots:
