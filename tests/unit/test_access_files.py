@@ -11,7 +11,8 @@ from ragpilot.config import CorpusSettings, IngestSettings
 from ragpilot.ingest.access_files import is_access_file
 from ragpilot.ingest.secrets import redact
 from ragpilot.ingest.sources import SourceFiles
-from tests.fakes import OPERATOR, Project
+from tests.fakes import OPERATOR
+from tests.ingestion import Project
 
 SCHEMA = 'schema = "ragpilot/1"\n'
 HASH = token_hash("a token of ann's")
