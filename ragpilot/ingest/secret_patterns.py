@@ -78,6 +78,8 @@ TOKEN_KINDS: tuple[TokenKind, ...] = (
     _around("hashicorp-terraform-token", ".atlasv1.", 14, r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{60,80}"),
     _prefixed("doppler-token", "dp.pt.", r"[A-Za-z0-9]{40,44}"),
     _prefixed("pulumi-token", "pul-", r"[0-9a-f]{40}"),
+    _prefixed("supabase-token", "sbp_", r"(?:[a-z0-9]{1,8}_)?[0-9a-f]{40}"),
+    _several("planetscale-token", "pscale_tkn_ pscale_pw_ pscale_oauth_", r"[A-Za-z0-9=_.-]{32,64}"),
     # version control, packages, builds
     _several("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", r"[A-Za-z0-9]{36,255}"),
     _prefixed("github-fine-grained-token", "github_pat_", r"[A-Za-z0-9_]{60,255}"),
@@ -129,8 +131,10 @@ TOKEN_KINDS: tuple[TokenKind, ...] = (
     _prefixed("anthropic-key", "sk-ant-", r"[A-Za-z0-9_-]{24,200}"),
     _several("openai-project-key", "sk-proj- sk-svcacct- sk-admin-", r"[A-Za-z0-9_-]{40,200}"),
     _prefixed("openai-key", "sk-", r"[A-Za-z0-9]{40,64}"),
-    _prefixed("huggingface-token", "hf_", r"[A-Za-z]{34}"),
+    _prefixed("huggingface-token", "hf_", r"[A-Za-z0-9]{34,40}"),
     _prefixed("groq-key", "gsk_", r"[A-Za-z0-9]{52}"),
+    _prefixed("xai-key", "xai-", r"[A-Za-z0-9]{40,120}"),
+    _prefixed("perplexity-key", "pplx-", r"[A-Za-z0-9]{40,64}"),
     _prefixed("replicate-token", "r8_", r"[A-Za-z0-9]{37}"),
     # formats
     _prefixed("jwt", "eyJ", r"[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{10,1000}"),

@@ -47,6 +47,11 @@ _PAIR = re.compile(
 )
 _BASIC = re.compile(r"basic\s{1,3}(?P<bare>[A-Za-z0-9+/]{8,400}={0,2})(?![A-Za-z0-9+/=])", re.IGNORECASE)
 
+_ENCODED_PAIR = re.compile(
+    r"auth[\"']?\s{0,3}:\s{0,8}(?P<quote>\\?[\"']?)(?P<bare>[A-Za-z0-9+/]{8,400}={0,2})(?P=quote)(?![\w+/=.:-])"
+)
+"""What registries' settings keep: a name and a password, in Base64."""
+
 
 def find_in_places(text: str, lowered: str) -> Iterator[Found]:
     """Passwords by their places. ``lowered``: the text in lower case, letter for letter. Linear in its length."""
@@ -66,6 +71,9 @@ def find_in_places(text: str, lowered: str) -> Iterator[Found]:
     for match in _matches_at(_BASIC, text, lowered, ("basic",)):
         if _holds_a_password(match["bare"]):
             yield *match.span("bare"), "authorization-header"
+    for match in _matches_at(_ENCODED_PAIR, text, lowered, ("auth",)):
+        if _holds_a_password(match["bare"]):
+            yield *match.span("bare"), "registry-auth"
 
 
 def _matches_at(
@@ -97,4 +105,4 @@ def _holds_a_password(encoded: str) -> bool:
         user, colon, password = base64.b64decode(encoded, validate=True).decode("utf-8").partition(":")
     except (binascii.Error, UnicodeDecodeError):
         return False
-    return bool(colon) and user.isprintable() and is_literal(password)
+    return bool(colon) and (user + password).isprintable() and is_literal(password)

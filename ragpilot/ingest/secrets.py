@@ -49,9 +49,10 @@ _ENCODED = re.compile(r"[A-Za-z0-9+/_=-]{20,}")
 _SHORT = 8
 _LONG, _MANY_DIGITS = 24, 4
 _WORD = re.compile(r"[A-Z][a-z]{2,14}|[a-z]{3,14}|[A-Z]{3,14}(?![a-z])")
-_SPEAKABLE = re.compile(r"(?=[^aeiouy]{0,4}[aeiouy])(?!\w*?[^aeiouy]{5})", re.IGNORECASE)
+_SPEAKABLE = re.compile(r"(?=[^aeiouy]{0,4}[aeiouy])(?!\w*?[^aeiouy]{4})", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[-_./: ]+")
-_WORDS_SHARE = 0.75
+_WORDS_SHARE, _WORDS_MEAN = 0.75, 4.5
+"""How much of a value its words make up, and their mean length: by chance they are few and short."""
 
 _DISCORD = re.compile(
     r"(?<![\w.-])(?P<user>[MNO][A-Za-z0-9_-]{23,27})\.[A-Za-z0-9_-]{6}\.(?P<proof>[A-Za-z0-9_-]{27,40})(?![\w.-])"
@@ -199,7 +200,8 @@ def _is_mixed(part: str) -> bool:
 def _is_words(value: str) -> bool:
     """Whether a value is made of several words that can be spoken: a name in code, or a sentence without blanks."""
     words = [word for word in _WORD.findall(value) if _SPEAKABLE.match(word)]
-    return len(words) > 1 and sum(map(len, words)) >= _WORDS_SHARE * len(_SEPARATORS.sub("", value))
+    said = sum(map(len, words))
+    return len(words) > 1 and said >= max(_WORDS_MEAN * len(words), _WORDS_SHARE * len(_SEPARATORS.sub("", value)))
 
 
 def _entropy(value: str) -> float:

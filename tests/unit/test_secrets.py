@@ -96,6 +96,18 @@ TOKENS: list[tuple[str, str]] = [
     ("assigned-secret", 'private val apiKey: String = "' + some(32, HEX) + '"'),
     ("assigned-secret", '<add key="ApiKey" value="' + some(32, HEX) + '" />'),
     ("assigned-secret", "clientSecret: '" + some(30) + "7',"),
+    ("assigned-secret", 'var ClientSecret = @"' + some(31) + '7";'),
+    ("assigned-secret", "HEROKU_API_KEY=" + "7f3e1c52-9d4b-4a86-b0c7-" + some(12, HEX)),
+    ("assigned-secret", "API_KEY=" + some(27, LETTERS[:26]) + "70218"),
+    ("assigned-secret", 'ENCRYPTION_KEY = bytes.fromhex("' + some(64, HEX) + '")'),
+    ("assigned-secret", 'signing_key = SecretStr(b64decode("' + some(39) + '7="))'),
+    ("assigned-secret", 'byte[] secretKey = Convert.FromBase64String("' + some(43) + '7");'),
+    ("discord-token", "bot.run('MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ." + some(26) + "z7')"),
+    ("supabase-token", "sbp_" + some(40, HEX)),
+    ("planetscale-token", "pscale_tkn_" + some(43)),
+    ("huggingface-token", "hf_" + some(33) + "7"),
+    ("xai-key", "xai-" + some(80)),
+    ("perplexity-key", "pplx-" + some(48)),
 ]
 
 
@@ -148,6 +160,8 @@ PLACES: list[tuple[str, str]] = [
     ("netrc-password", "machine db.example.org login ann password letmein"),
     ("auth-password", 'requests.get(url, auth=("ann", "letme1n"))'),
     ("authorization-header", "-H 'Authorization: Basic YW5uOmxldG1laW4='"),
+    ("registry-auth", '{"auths": {"registry.example.org": {"auth": "YW5uOmxldG1laW4="}}}'),
+    ("registry-auth", "auths:\n  registry.example.org:\n    auth: YW5uOmxldG1laW4=\n"),
     ("assigned-secret", 'password = "letme1n"'),
     ("assigned-secret", '"source": ["password = \\"letme1n\\"\\n"]'),
     ("assigned-secret", 'set imap_pass="letme1n"'),
@@ -212,6 +226,15 @@ password = "changeme123"
 api_key = "YOUR_API_KEY_1"
 passwordField.value = "••••••••"
 tokenizer = "cl100k_base_v2_x"
+author_token_symbol = "TokenKind.IdentifierOrKeyword12"
+secretSantaGreeting = "Welcome2024ToTheSecretSantaParty"
+accessTokenStyle = "modules/accounts2/TokenTable.module.css"
+token = read_token("accounts/primary2024")
+secret = client.access_secret_version("projects/shop-1/secrets/payments-2")
+api_key = os.getenv("SHOP_API_KEY_2")
+"auth": "Bearer"
+auth: basicauth
+ModuleNamesOfTheLanguage9x.config.AnotherVeryLongNameOfAFunction
 TOKEN = "[a-zA-Z_][a-zA-Z0-9_-]*"
 secrets: inherit
 password: ${{ secrets.DEPLOY_PASSWORD_2 }}
