@@ -156,6 +156,7 @@ def _put_together(
             settings,
             freshness,
             ingestion.read_text,
+            identity=ingestion.identity,
             chat_reason=chat_reason,
             left_out=ingestion.left_out,
         ),

@@ -19,11 +19,21 @@ from ragpilot.cli_progress import reporter
 from ragpilot.cli_session import Session, open_session
 from ragpilot.config import Environment, ServerSettings
 from ragpilot.config_words import problems
-from ragpilot.errors import ConfigError, IngestRunningError, StoreInUseError, UnknownCorpusError
+from ragpilot.errors import (
+    ChatModelError,
+    ConfigError,
+    EmbedderError,
+    IndexMismatchError,
+    IngestRunningError,
+    RagPilotError,
+    StoreError,
+    StoreInUseError,
+    UnknownCorpusError,
+)
 from ragpilot.events import Answer, AnswerEvent, Done, Failed, Sources, Token, to_wire
 from ragpilot.runtime import owner
 from ragpilot.settings_loader import load, state_folder
-from ragpilot.types import NOT_FOUND_ANSWER, IngestProgress, IngestReport, Outcome, Source
+from ragpilot.types import NOT_FOUND_ANSWER, Health, IngestProgress, IngestReport, Outcome, Source
 
 DONE: Final = 0
 FAILED: Final = 1
@@ -316,11 +326,21 @@ async def run_status(environment: Environment, *, as_json: bool) -> int:
         except StoreInUseError:
             holder = owner(environment.state)
             facts["inUseBy"] = str(holder) if holder else None
+        except (StoreError, EmbedderError, ChatModelError, IndexMismatchError) as error:
+            _mark_ill(facts["health"], error)
     if as_json:
         out.as_json(facts)
     else:
         _print_status(facts)
     return DONE
+
+
+def _mark_ill(health: dict[str, Any], error: RagPilotError) -> None:
+    """Tell ``error`` at the part that it speaks of, unless that part has said for itself that it is not well."""
+    kinds: dict[str, type[RagPilotError]] = {"store": StoreError, "embedder": EmbedderError, "model": ChatModelError}
+    part = next((name for name, kind in kinds.items() if isinstance(error, kind)), "index")
+    if health.get(part, {"ok": True})["ok"]:
+        health[part] = to_wire(Health(ok=False, detail=str(error)))
 
 
 def _print_status(facts: dict[str, Any]) -> None:
@@ -338,6 +358,8 @@ def _print_status(facts: dict[str, Any]) -> None:
             continue
         if left := corpus.get("leftOut"):
             out.line("  left out: " + ", ".join(f"{number:,} {reason}" for reason, number in left.items()))
+        if misfit := corpus.get("misfit"):
+            out.line(f"  NOT WELL; {out.one_line(misfit)}")
         if not corpus["pointCount"]:
             out.line("  nothing indexed that you may read; `ragpilot index` indexes what there is")
             continue

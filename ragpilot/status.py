@@ -10,14 +10,18 @@ from dataclasses import replace
 from ragpilot.citations import source_of
 from ragpilot.config import CorpusSettings, Settings
 from ragpilot.corpora import default_corpus, known_corpora, resolve_corpus
-from ragpilot.errors import UnknownSourceError
+from ragpilot.errors import IndexMismatchError, StoreError, UnknownSourceError
 from ragpilot.freshness import Freshness
 from ragpilot.ports import ChatModel, ChunkStore, Embedder
-from ragpilot.retrieval import Retriever
-from ragpilot.types import Actor, Chunk, CorpusInfo, Health, IndexStats, SourceText
+from ragpilot.retrieval import Retriever, describe_identity
+from ragpilot.types import Actor, Chunk, CollectionInfo, CorpusInfo, Health, IndexIdentity, IndexStats, SourceText
 
 ReadText = Callable[[str, str], str | None]
 """(corpus, path) -> the file's text as it would be indexed (decoded, redacted); None where it cannot be had."""
+
+REBUILD = "`ragpilot index --rebuild`"
+INDEX_SECONDS = 2.0
+"""The longest wait for what the indexes say of themselves: a store that is busy is told by its own check."""
 
 LeftOutOf = Callable[[Actor, CorpusSettings], Awaitable[Mapping[str, int]]]
 """(actor who may ingest, corpus) -> how many files are not indexed, by reason, as far as the actor may know of them."""
@@ -39,6 +43,7 @@ class StatusService:
         freshness: Freshness,
         read_text: ReadText,
         *,
+        identity: IndexIdentity,
         chat_reason: str = "",
         left_out: LeftOutOf | None = None,
     ) -> None:
@@ -49,6 +54,7 @@ class StatusService:
         self._settings = settings
         self._freshness = freshness
         self._read_text = read_text
+        self._identity = identity
         self._chat_reason = chat_reason
         self._left_out = left_out
 
@@ -61,15 +67,44 @@ class StatusService:
     async def health(self, *, within: float | None = None) -> dict[str, Health]:
         """Reachability of store, embedder and model, asked at once; the model's with why it is this one.
 
-        A part that says nothing ``within`` so many seconds, where they are given, is told as not ok.
+        A part that says nothing ``within`` so many seconds, where they are given, is told as not ok. A further part,
+        ``index``, is told where an index cannot be searched with the configured embedder.
         """
         names = ("store", "embedder", "model")
         checks: tuple[Awaitable[Health], ...] = (self._store.check(), self._embedder.check(), self._chat.check())
-        found = dict(zip(names, await asyncio.gather(*(_bounded(check, within) for check in checks)), strict=True))
+        parts, indexes = await asyncio.gather(
+            asyncio.gather(*(_bounded(check, within) for check in checks)), self._ill_indexes(within)
+        )
+        found = dict(zip(names, parts, strict=True))
+        if found["store"].ok:
+            found |= indexes
         model = found["model"]
         if self._chat_reason and model.ok:
             found["model"] = replace(model, detail=f"{model.detail.rstrip('.')}. {self._chat_reason}")
         return found
+
+    async def _ill_indexes(self, within: float | None) -> dict[str, Health]:
+        """What is wrong with indexes that the store holds: as ``index``, or as ``store`` where it cannot open one."""
+        misfits = []
+        try:
+            async with asyncio.timeout(INDEX_SECONDS if within is None else min(within, INDEX_SECONDS)):
+                for corpus in self._settings.corpora:
+                    words = self._misfit(await self._store.describe(corpus.name))
+                    misfits += [f"Corpus {corpus.name}: {words}"] if words else []
+        except TimeoutError:
+            pass  # the store's own check tells that it is busy or away
+        except StoreError as error:
+            return {"store": Health(ok=False, detail=str(error))}
+        except IndexMismatchError as error:
+            misfits.append(str(error))
+        return {"index": Health(ok=False, detail=" ".join(misfits))} if misfits else {}
+
+    def _misfit(self, info: CollectionInfo | None) -> str | None:
+        """Why the configured embedder cannot search an index; None where it can."""
+        if info is None or info.identity == self._identity:
+            return None
+        built, configured = describe_identity(info.identity), describe_identity(self._identity)
+        return f"the index was built with {built}, configured is {configured}: {REBUILD}"
 
     async def stats(self, actor: Actor, corpus: str | None = None) -> IndexStats:
         """Counts of what the actor may read; of nothing, and without a name, for one who may know of no corpus.
@@ -79,6 +114,7 @@ class StatusService:
         actor.need("ask")
         meant = resolve_corpus(self._settings, actor, corpus)
         name = meant.name
+        info = await self._store.describe(name) if name else None
         total = await self._store.count(actor, name)
         headers = await self._store.count(actor, name, having="header")
         bodies = await self._store.count(actor, name, having="body")
@@ -90,26 +126,31 @@ class StatusService:
             chunks_by_source_type=await self._store.facets(actor, name, "source_type"),
             header_share=headers / total if total else 1.0,
             body_share=bodies / total if total else 1.0,
-            embedder=self._embedder.identity,
+            embedder=info.identity.embedder if info else self._embedder.identity,
             bounds=self._retriever.bounds(total),
             left_out=await self._left_out(actor, meant) if self._left_out and actor.may("ingest") else None,
+            misfit=self._misfit(info),
         )
 
     async def corpora(self, actor: Actor) -> list[CorpusInfo]:
         """The corpora that the actor may know of, in the configuration's order. Raises PermissionDeniedError."""
         actor.need("ask")
         default = default_corpus(self._settings, actor).name
-        return [
-            CorpusInfo(
-                name=corpus.name,
-                default=corpus.name == default,
-                point_count=await self._store.count(actor, corpus.name),
-                last_ingestion_time=await self._store.last_indexed(actor, corpus.name),
-                dimensions=self._embedder.identity.dimensions,
-                embedder=self._embedder.identity.name,
+        told = []
+        for corpus in known_corpora(self._settings, actor):
+            info = await self._store.describe(corpus.name)
+            embedder = info.identity.embedder if info else self._embedder.identity
+            told.append(
+                CorpusInfo(
+                    name=corpus.name,
+                    default=corpus.name == default,
+                    point_count=await self._store.count(actor, corpus.name),
+                    last_ingestion_time=await self._store.last_indexed(actor, corpus.name),
+                    dimensions=embedder.dimensions,
+                    embedder=embedder.name,
+                )
             )
-            for corpus in known_corpora(self._settings, actor)
-        ]
+        return told
 
     async def source(self, actor: Actor, corpus: str | None, chunk_id: str, *, context: int = 10) -> SourceText:
         """A readable chunk with up to ``context`` lines around it.

@@ -450,10 +450,13 @@ class IndexStats:
     """Share of chunks whose header vector is in, 0 to 1; 1.0 when there are none."""
     body_share: float
     embedder: EmbedderIdentity
+    """What the index was built with; the configured one where there is no index."""
     bounds: Bounds
     left_out: Mapping[str, int] | None = None
     """How many files and folders are not indexed, by reason, as far as the actor may hear of them; None for one who may
     not ingest."""
+    misfit: str | None = None
+    """Why the configured embedder cannot search this index, and what to do; None where it can."""
 
 
 # --- ingestion --------------------------------------------------------------------------------------

@@ -35,6 +35,11 @@ class Access:
         self._local_token = local_token
         self._closed = False
 
+    @property
+    def has_actors(self) -> bool:
+        """Whether actors are configured; without any, who gets in is the machine's owner."""
+        return self._closed or bool(self._settings.actors)
+
     def adopt(self, settings: Settings) -> None:
         """Resolve by these settings from now on."""
         self._closed = not settings.actors and (self._closed or bool(self._settings.actors))

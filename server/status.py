@@ -28,6 +28,7 @@ STALE_SECONDS = 15.0
 CHECK_SECONDS = 5.0
 
 STORE_ILL = "The store does not work as it should; an administrator is told why."
+INDEX_ILL = "An index does not fit the configured embedder; an administrator is told which."
 
 PARTS = ("store", "embedder", "model")
 Parts = Mapping[str, Health]
@@ -51,7 +52,7 @@ def status_routes(context: Context) -> Blueprint:
             # Probes need no token: without a known actor they learn this one word.
             pass
         else:
-            told.update(to_wire(_told(parts, actor)))
+            told.update(to_wire(_told(parts, actor, open_to_all=not context.access.has_actors)))
         return json_response(told, 200 if well else 503)
 
     @routes.get("/index/stats")
@@ -78,12 +79,15 @@ def status_routes(context: Context) -> Blueprint:
     return routes
 
 
-def _told(parts: Parts, actor: Actor) -> Parts:
+def _told(parts: Parts, actor: Actor, *, open_to_all: bool) -> Parts:
     """What ``actor`` learns of the parts: why a store is ill may name a corpus that not everybody may know of."""
-    store = parts.get("store")
-    if store is None or store.ok or actor.may("admin"):
+    if open_to_all or actor.may("admin"):
         return parts
-    return {**parts, "store": replace(store, detail=STORE_ILL)}
+    hidden = {"store": STORE_ILL, "index": INDEX_ILL}
+    return {
+        name: part if part.ok or name not in hidden else replace(part, detail=hidden[name])
+        for name, part in parts.items()
+    }
 
 
 class HealthBoard:
@@ -96,6 +100,7 @@ class HealthBoard:
     def __init__(self, look: Callable[[], Awaitable[Parts]]) -> None:
         self._look = look
         self._parts: Parts = {}
+        self._logged: dict[str, str] = {}
         self._seen = float("-inf")
         self._task: asyncio.Task[None] | None = None
 
@@ -119,8 +124,19 @@ class HealthBoard:
             log_unexpected(logger, error, "for health")
             self._all_ill("The check failed; the server's log says how.")
         finally:
+            self._log()
             self._seen = time.monotonic()
             self._task = None
+
+    def _log(self) -> None:
+        """Say once what is ill and why, and that it is well again."""
+        ill = {name: part.detail for name, part in self._parts.items() if not part.ok}
+        for name, detail in ill.items():
+            if name not in self._logged:
+                logger.warning("%s is not well: %s", name, detail)
+        for name in self._logged.keys() - ill.keys():
+            logger.info("%s is well again", name)
+        self._logged = ill
 
     def _all_ill(self, detail: str) -> None:
         self._parts = dict.fromkeys(PARTS, Health(ok=False, detail=detail))

@@ -53,6 +53,7 @@ class Corpus:
             self.settings,
             self.freshness,
             read_text=lambda _, path: located[path].read_text(encoding="utf-8") if path in located else None,
+            identity=self.identity,
             left_out=left_out,
         )
 

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -13,6 +15,7 @@ from server import status
 from server.app import Server
 from server.status import HealthBoard
 from tests.corpus import two_corpora
+from tests.fakes import MemoryStore
 from tests.server.support import BOBS, BUDGET, TOKENS, Stand, bearer, with_actors
 
 WELL = {"store": Health(ok=True, detail="well", latency_ms=1.5)}
@@ -40,6 +43,38 @@ async def test_a_part_that_is_away_makes_the_server_unavailable() -> None:
     stand.store.failure = StoreUnavailableError("The store is away.")
     found, told = await get(app, "/health")
     assert (found, told["status"], told["store"]["ok"], told["model"]["ok"]) == (503, "unavailable", False, True)
+
+
+@pytest.mark.asyncio
+async def test_why_the_store_is_ill_is_told_to_the_owner_and_logged_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(status, "FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(MemoryStore, "check", AsyncMock(return_value=Health(ok=False, detail="connection refused")))
+    owner = await Stand().app()
+    for _ in range(3):
+        assert (await get(owner, "/health"))[1]["store"]["detail"] == "connection refused"
+    assert [r.getMessage() for r in caplog.records if r.name == "server.status"] == [
+        "store is not well: connection refused"
+    ]
+    guarded = await Stand(settings=with_actors()).app()
+    _, told = await get(guarded, "/health", **bearer(TOKENS["ann"]))
+    assert told["store"]["detail"] == status.STORE_ILL
+
+
+@pytest.mark.asyncio
+async def test_an_index_of_another_embedder_makes_the_server_unavailable() -> None:
+    stand = Stand()
+    app = await stand.app()
+    held = stand.store.infos["default"]
+    built = replace(held.identity, embedder=replace(held.identity.embedder, name="former"))
+    stand.store.infos["default"] = replace(held, identity=built)
+    found, told = await get(app, "/health")
+    assert (found, told["status"], told["index"]["ok"]) == (503, "unavailable", False)
+    assert "was built with former" in told["index"]["detail"]
+    _, told = await get(app, "/index/stats")
+    assert told["embedder"]["name"] == "former"
+    assert told["misfit"].endswith(": `ragpilot index --rebuild`")
 
 
 @pytest.mark.asyncio

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,13 @@ from ragpilot.config import Environment
 from ragpilot.errors import (
     AuthenticationError,
     ChatModelUnavailableError,
+    EmbedderUnavailableError,
     IndexMismatchError,
     IngestRunningError,
     RagPilotError,
     RootError,
     StoreInUseError,
+    StoreUnavailableError,
     UnknownCorpusError,
 )
 from ragpilot.events import AnswerEvent, Done, Failed, Sources, Token
@@ -464,6 +467,39 @@ def test_status(work: Path, monkeypatch: pytest.MonkeyPatch, capture: Any) -> No
     assert body["corpora"][0]["roots"] == [str(work)]
     assert body["health"]["store"]["ok"] is True
     assert body["directory"] == str(work)
+
+
+def test_status_tells_of_an_index_that_does_not_fit(work: Path, monkeypatch: pytest.MonkeyPatch, capture: Any) -> None:
+    class Misfit(FakeSession):
+        async def stats(self, corpus: str | None) -> IndexStats:
+            return replace(STATS, misfit="the index was built with a, configured is b: `ragpilot index --rebuild`")
+
+    install(monkeypatch, Misfit())
+    assert cli.run(["status"]) == 0
+    assert "  NOT WELL; the index was built with a, configured is b: `ragpilot index --rebuild`" in capture()[0]
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (StoreUnavailableError("Qdrant is away.", hint="Start it."), "Store: NOT WELL; Qdrant is away. Start it."),
+        (EmbedderUnavailableError("Ollama is away."), "Embedder: NOT WELL; Ollama is away."),
+        (IndexMismatchError("Other embedder."), "Index: NOT WELL; Other embedder."),
+    ],
+)
+def test_status_prints_its_lines_whatever_is_away(
+    work: Path, monkeypatch: pytest.MonkeyPatch, capture: Any, error: RagPilotError, line: str
+) -> None:
+    class Away(FakeSession):
+        async def corpora(self) -> list[CorpusInfo]:
+            raise error
+
+    install(monkeypatch, Away())
+    assert cli.run(["status"]) == 0
+    stdout, stderr = capture()
+    assert line in stdout.splitlines()
+    assert f"Corpus default: {work}" in stdout
+    assert stderr == ""
 
 
 def test_status_while_a_command_holds_the_index(work: Path, monkeypatch: pytest.MonkeyPatch, capture: Any) -> None:

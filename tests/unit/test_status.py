@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from ragpilot.config import CorpusSettings
-from ragpilot.errors import PermissionDeniedError, UnknownCorpusError, UnknownSourceError
-from ragpilot.types import Actor
+from ragpilot.errors import PermissionDeniedError, StoreError, UnknownCorpusError, UnknownSourceError
+from ragpilot.types import Actor, CollectionInfo
 from tests.builders import chunk
 from tests.corpus import Corpus, two_corpora
-from tests.fakes import ANN, BOB, NOBODY, OPERATOR, broken_embedder
+from tests.fakes import ANN, BOB, NOBODY, OPERATOR, FakeEmbedder, MemoryStore, broken_embedder
 
 MINE = chunk("a.py", "mine", indexed_at=1_700_000_000)
 BOBS = chunk("b.md", "bobs", source_type="docs-markdown", readers=frozenset({"user:bob"}), indexed_at=1_800_000_000)
@@ -115,3 +115,36 @@ async def test_an_unreadable_source_does_not_exist() -> None:
 async def test_health_names_store_embedder_and_model() -> None:
     health = await Corpus(embedder=broken_embedder()).status.health()
     assert {name: part.ok for name, part in health.items()} == {"store": True, "embedder": False, "model": True}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("dimensions", [64, 32])
+async def test_an_index_of_another_embedder_is_not_well_and_names_both(dimensions: int) -> None:
+    before = Corpus(embedder=FakeEmbedder(name="former"))
+    await before.index([MINE])
+    assert set(await before.status.health()) == {"store", "embedder", "model"}
+    now = Corpus(embedder=FakeEmbedder(dimensions, name="present"), store=before.store)
+    words = (
+        "the index was built with former (64 dimensions, chunker test), configured is "
+        f"present ({dimensions} dimensions, chunker test): `ragpilot index --rebuild`"
+    )
+    health = await now.status.health()
+    assert health["store"].ok
+    assert (health["index"].ok, health["index"].detail) == (False, f"Corpus default: {words}")
+    stats = await now.status.stats(ANN)
+    assert (stats.embedder.name, stats.misfit) == ("former", words)
+    [info] = await now.status.corpora(ANN)
+    assert (info.embedder, info.dimensions) == ("former", 64)
+    assert (await before.status.stats(ANN)).misfit is None
+
+
+@pytest.mark.asyncio
+async def test_a_store_that_cannot_open_an_index_is_not_well() -> None:
+    class Foreign(MemoryStore):
+        async def describe(self, corpus: str) -> CollectionInfo | None:
+            raise StoreError("The collection was not made by RagPilot.", hint="Name another prefix.")
+
+    health = await Corpus(store=Foreign()).status.health()
+    told = (health["store"].ok, health["store"].detail)
+    assert told == (False, "The collection was not made by RagPilot. Name another prefix.")
+    assert "index" not in health
