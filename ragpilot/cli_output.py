@@ -14,6 +14,7 @@ from ragpilot.terminal_text import clean, clean_line
 from ragpilot.types import IngestReport, LeftOut, NearMiss, Source
 
 SHOWN_FILES = 10
+_STALE = "  changed since it was indexed"
 
 
 class PipeClosed(Exception):  # noqa: N818 - no error: the reader has seen enough
@@ -68,7 +69,7 @@ def sources(found: Sequence[Source]) -> None:
     if found:
         line("\nSources:")
     for number, source in enumerate(found, start=1):
-        stale = "  changed since it was indexed" if source.stale else ""
+        stale = _STALE if source.stale else ""
         line(f"[{number}] {place(source.file_path, source.start_line, source.end_line, source.symbol)}"
              f" ({source.score:.2f}){stale}")  # fmt: skip
 
@@ -77,7 +78,7 @@ def hits(found: Sequence[Mapping[str, Any]]) -> None:
     """The hits of a search (in the form of ``POST /search``), best first."""
     for number, hit in enumerate(found, start=1):
         where = place(hit["filePath"], hit["startLine"], hit["endLine"], hit["symbol"])
-        line(f"{number}. {where} ({hit['score']:.2f})")
+        line(f"{number}. {where} ({hit['score']:.2f}){_STALE if hit.get('stale') else ''}")
 
 
 def near_misses(found: Iterable[NearMiss]) -> None:

@@ -317,10 +317,17 @@ def test_ctrl_c_ends_quietly(work: Path, monkeypatch: pytest.MonkeyPatch, captur
 
 def test_a_search(work: Path, monkeypatch: pytest.MonkeyPatch, capture: Any) -> None:
     hit = {"filePath": "a.py", "startLine": 1, "endLine": 2, "symbol": "f", "score": 0.5}
-    found = {"hits": [hit], "floor": 0.35, "gate": 0.6, "nearMisses": [], "warnings": ["late"]}
+    found = {
+        "hits": [{**hit, "stale": False}, {**hit, "stale": True}],
+        "floor": 0.35,
+        "gate": 0.6,
+        "nearMisses": [],
+        "warnings": ["late"],
+    }
     session = install(monkeypatch, FakeSession(found=found))
     assert cli.run(["search", "q", "-k", "200"]) == 0
-    assert capture() == ("1. a.py:1-2 f (0.50)\n", "Warning: late\n")
+    changed = "2. a.py:1-2 f (0.50)  changed since it was indexed\n"
+    assert capture() == ("1. a.py:1-2 f (0.50)\n" + changed, "Warning: late\n")
     assert session.asked == [("q", 200, None)]
     assert cli.run(["search", "q", "--json"]) == 0
     assert json.loads(capture()[0]) == found

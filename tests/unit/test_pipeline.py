@@ -446,7 +446,7 @@ async def test_secrets_never_reach_the_store(tmp_path: Path) -> None:
     assert project.service.read_text("default", "../state/x") is None
 
 
-async def test_sources_tell_whether_they_are_stale(tmp_path: Path) -> None:
+async def test_sources_tell_whether_they_are_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = Project(tmp_path)
     await project.run()
     freshness = Freshness(project.service.locate)
@@ -455,9 +455,19 @@ async def test_sources_tell_whether_they_are_stale(tmp_path: Path) -> None:
     (project.root / "src/retry.py").unlink()
     stale = await freshness.stale(project.chunks)
     assert {chunk.path for chunk in project.chunks if chunk.id in stale} == {"src/orders.py", "src/retry.py"}
-    os.utime(project.root / "settings.toml", ns=(5_000_000_001, 5_000_000_001))
+    settings = project.root / "settings.toml"
+    os.utime(settings, ns=(5_000_000_001, 5_000_000_001))
     await project.run()
     assert await freshness.stale(project.chunks) == frozenset()
+    os.utime(settings, ns=(6_000_000_001, 6_000_000_001))  # touched, and the same
+    assert await freshness.stale(project.chunks) == frozenset()
+    settings.write_text(settings.read_text("utf-8").swapcase(), "utf-8")  # of the same size, and another
+    assert {chunk.path for chunk in project.chunks if chunk.id in await freshness.stale(project.chunks)} == {
+        "settings.toml"
+    }
+    monkeypatch.setattr("ragpilot.freshness._READ_MOST", 3)
+    settings.write_text(settings.read_text("utf-8").swapcase(), "utf-8")
+    assert await freshness.stale(project.chunks)  # too much to read: it counts as changed
     shutil.rmtree(project.root)
     assert await freshness.stale(project.chunks) == frozenset()  # nobody can tell
 
