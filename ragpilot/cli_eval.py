@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
@@ -16,10 +17,14 @@ from ragpilot.cli_progress import reporter
 from ragpilot.config import EVERYONE, CorpusSettings, Environment, RetrievalSettings
 from ragpilot.errors import IndexMismatchError, RootError
 from ragpilot.evaluation.benchmark import EVALUATION_K, Result, Search, asked_once, compare, run_questions, summarise
-from ragpilot.evaluation.questions import QuestionSetError, by_tree, draft, load_questions
+from ragpilot.evaluation.drafts import draft
+from ragpilot.evaluation.questions import Question, QuestionSetError, load_questions
 from ragpilot.evaluation.report import comparison_table, summary_table
+from ragpilot.evaluation.trees import by_tree, left_out, unknown_labels
 from ragpilot.files import private_folder
 from ragpilot.found import Retrieval
+from ragpilot.ingest.chunkers import chunk_text
+from ragpilot.ingest.kinds import HEAD, source_type
 from ragpilot.ingest.pipeline import IngestService
 from ragpilot.ports import Embedder
 from ragpilot.retrieval import Retriever
@@ -28,6 +33,14 @@ from ragpilot.types import Actor, IngestProgress, IngestScope
 
 EVALUATOR: Final = Actor("evaluation", frozenset({EVERYONE}), frozenset({"ask", "ingest"}))
 DRAFTED_CHUNKS: Final = 100_000
+
+HOW_TO_GO_ON: Final = """Edit each query to what people would ask, in their own words.
+No line is unanswerable yet. To measure refusal, add what these files do not answer, one a line and without "relevant":
+  {"query": "how do I renew my passport", "kind": "general"}"""
+NOTHING_TO_ASK: Final = (
+    "of its {}, none is a symbol with a doc comment or has a heading of enough words.\n"
+    "Tests, configuration, licences and change logs are passed over."
+)
 
 
 async def run_eval(
@@ -44,12 +57,17 @@ async def run_eval(
     _check_folder(root)
     before = _earlier(earlier) if earlier else None
     results: list[Result] = []
-    for tree, asked in by_tree(load_questions(questions), root).items():
+    loaded = load_questions(questions)
+    grouped = by_tree(loaded, root)
+    for text in left_out(loaded, grouped, root):
+        out.note(text)
+    for tree, asked in grouped.items():
         own = _environment_of(environment, tree)
         with OwnerLock(own.state, "index"):
             async with build(own, embedder=embedder) as application:
                 await _index(application.ingestion, own.settings.corpora[0], tree, bodies=bodies)
-
+                for text in await asyncio.to_thread(_unknown, asked, application.ingestion):
+                    out.note(text)
                 ranker = Retriever(
                     application.store,
                     application.embedder,
@@ -59,29 +77,47 @@ async def run_eval(
                 name = _name(tree, root)
                 results += await run_questions(asked, name, _search(application.retriever), _search(ranker))
     summary, rows = summarise(results), [asdict(result) for result in results]
-    changes = None if before is None else {"changes": compare(before, rows), "notCompared": asked_once(before, rows)}
+    found: dict[str, Any] = {"summary": summary, "questions": rows}
+    if before is not None:
+        found |= {"changes": compare(before, rows), "notCompared": asked_once(before, rows)}
     if as_json:
-        out.as_json({"summary": summary, "questions": rows, **(changes or {})})
-    else:
-        out.line(summary_table(summary))
-        if changes is not None:
-            out.line(comparison_table(changes["changes"], once=changes["notCompared"]))
+        out.as_json(found)
+        return 0
+    out.line(summary_table(summary))
+    if before is not None:
+        out.line(comparison_table(found["changes"], once=found["notCompared"]))
     return 0
 
 
 async def run_make(environment: Environment, root: Path, *, embedder: Embedder | None = None) -> int:
-    """Print a question set drafted from the folder ``root``, a line a question."""
+    """Print a question set drafted from the folder ``root``, a line a question. Gives 1 where there is nothing to ask.
+
+    Words are all that a draft needs, so nothing is embedded.
+    """
     _check_folder(root)
-    own = _environment_of(environment, root)
+    # A state of its own: what lacks a body vector is everything there, whatever runs of questions have embedded.
+    own = _environment_of(environment, root, purpose="draft")
     with OwnerLock(own.state, "index"):
         async with build(own, embedder=embedder) as application:
-            await _index(application.ingestion, own.settings.corpora[0], root, bodies=False)
-            # What lacks a body vector is everything: this run made none.
+            await _index(application.ingestion, own.settings.corpora[0], root, headers=False, bodies=False)
             scope = IngestScope(EVALUATOR, "default")
             chunks = await application.store.without_vector(scope, "body", limit=DRAFTED_CHUNKS)
-    for row in draft(chunks):
+    rows = draft(chunks)
+    for row in rows:
         out.line(json.dumps(row, ensure_ascii=False))
-    return 0
+    if rows:
+        out.note(HOW_TO_GO_ON)
+        return 0
+    out.note(f"No question could be drafted from {root}: {NOTHING_TO_ASK.format(out.number(len(chunks), 'chunk'))}")
+    return 1
+
+
+def _unknown(asked: list[Question], ingestion: IngestService) -> list[str]:
+    def symbols(path: str, text: str) -> set[str]:
+        spans = chunk_text(path, text, source_type(path, text[:HEAD]))
+        return {span.symbol for span in spans if span.symbol}
+
+    return unknown_labels(asked, lambda path: ingestion.read_text("default", path), symbols)
 
 
 def _search(retriever: Retriever) -> Search:
@@ -91,28 +127,31 @@ def _search(retriever: Retriever) -> Search:
     return search
 
 
-async def _index(ingestion: IngestService, corpus: CorpusSettings, tree: Path, *, bodies: bool) -> None:
+async def _index(
+    ingestion: IngestService, corpus: CorpusSettings, tree: Path, *, headers: bool = True, bodies: bool
+) -> None:
     """Bring the tree's own index up to date; one that was built otherwise is of no use to anybody and is replaced."""
     out.note(f"Indexing {tree} …")
     try:
-        await _run(ingestion, corpus, bodies=bodies, rebuild=False)
+        await _run(ingestion, corpus, headers=headers, bodies=bodies, rebuild=False)
     except IndexMismatchError:
-        await _run(ingestion, corpus, bodies=bodies, rebuild=True)
+        await _run(ingestion, corpus, headers=headers, bodies=bodies, rebuild=True)
 
 
-async def _run(ingestion: IngestService, corpus: CorpusSettings, *, bodies: bool, rebuild: bool) -> None:
+async def _run(ingestion: IngestService, corpus: CorpusSettings, *, headers: bool, bodies: bool, rebuild: bool) -> None:
+    run = ingestion.run(EVALUATOR, corpus, headers=headers, bodies=bodies, rebuild=rebuild)
     with reporter(quiet=False) as progress:
-        async with aclosing(ingestion.run(EVALUATOR, corpus, bodies=bodies, rebuild=rebuild)) as events:
+        async with aclosing(run) as events:
             async for event in events:
                 if isinstance(event, IngestProgress):
                     progress.show(event)
 
 
-def _environment_of(environment: Environment, tree: Path) -> Environment:
+def _environment_of(environment: Environment, tree: Path, *, purpose: str = "eval") -> Environment:
     """The settings in force over one tree, with a state folder of its own, so that a second run is quick."""
     folder = tree.resolve()
     digest = hashlib.sha256(str(folder).encode("utf-8", "surrogateescape")).hexdigest()[:10]
-    state = environment.state / "eval" / f"{folder.name}-{digest}"
+    state = environment.state / purpose / f"{folder.name}-{digest}"
     private_folder(state)
     corpus = CorpusSettings(name="default", roots=[str(folder)])
     settings = environment.settings.model_copy(update={"corpora": [corpus], "actors": []})

@@ -8,18 +8,22 @@ several; ``targets`` ("any" or a list of repositories) says over which trees an 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ragpilot.errors import RagPilotError
 from ragpilot.evaluation.metrics import Label
-from ragpilot.types import Chunk
+
+PRIMARY, SUPPORTING = 2, 1
+_REPO = re.compile(r"(?!\.)[\w.-]+(?:/(?!\.)[\w.-]+)*")
+_COMMIT = re.compile(r"\w[\w.-]*")
 
 
 class QuestionSetError(RagPilotError):
-    """A question set cannot be read; the message names file and line."""
+    """A question set cannot be read or asked; the message names file and line."""
 
     code = "question_set_error"
 
@@ -36,6 +40,8 @@ class Question:
     """Of an answerable question its category, of the others its kind."""
     targets: tuple[str, ...] | None = None
     """None: any tree."""
+    where: str = ""
+    """``file:line``, for messages."""
 
     @property
     def answerable(self) -> bool:
@@ -52,7 +58,7 @@ class Question:
 
 
 def load_questions(file: Path) -> list[Question]:
-    """Read a set. Raises QuestionSetError naming file and line for what is no question."""
+    """Read a set. Raises QuestionSetError naming file and line, and what is wrong there."""
     try:
         text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -69,67 +75,65 @@ def load_questions(file: Path) -> list[Question]:
 def _question(line: str, where: str) -> Question:
     try:
         row = json.loads(line)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise QuestionSetError(f"{where} is no JSON object: {error}.") from error
     if not isinstance(row, dict) or not isinstance(row.get("query"), str) or not row["query"].strip():
         raise QuestionSetError(f"{where} has no 'query' that is a text.")
-    targets = row.get("targets")
-    try:
-        labels = tuple(_label(item) for item in row.get("relevant") or ())
-    except (KeyError, TypeError, AttributeError) as error:
-        raise QuestionSetError(f"{where}: each of 'relevant' needs at least a 'path'.") from error
+    relevant = row.get("relevant")
+    if not isinstance(relevant, list | None):
+        raise QuestionSetError(f"{where}: 'relevant' is {_shown(relevant)}; it must be a list.")
     return Question(
         query=row["query"],
-        labels=labels,
-        repo=row.get("repo"),
-        commit=row.get("commit"),
-        category=row.get("category") or row.get("kind") or "",
-        targets=tuple(targets) if isinstance(targets, list) else None,
+        labels=tuple(_label(item, f"{where}: 'relevant' {at}") for at, item in enumerate(relevant or (), start=1)),
+        repo=_text(row, "repo", where, _REPO),
+        commit=_text(row, "commit", where, _COMMIT),
+        category=_text(row, "category", where) or _text(row, "kind", where) or "",
+        targets=_targets(row.get("targets"), where),
+        where=where,
     )
 
 
-def _label(item: Mapping[str, Any]) -> Label:
-    return Label(item["path"], item.get("symbol"), item.get("start"), item.get("end"), item.get("grade") or 2)
+def _label(item: Any, where: str) -> Label:
+    if not isinstance(item, dict) or not isinstance(item.get("path"), str) or not item["path"].strip():
+        raise QuestionSetError(f"{where} needs at least a 'path' that is a text.")
+    start, end = _line(item, "start", where), _line(item, "end", where)
+    if start and end and end < start:
+        raise QuestionSetError(f"{where}: 'end' {end} lies before 'start' {start}.")
+    grade = PRIMARY if item.get("grade") is None else item["grade"]
+    if isinstance(grade, bool) or grade not in (PRIMARY, SUPPORTING):
+        raise QuestionSetError(
+            f"{where}: 'grade' is {_shown(grade)}; it must be {PRIMARY} (primary) or {SUPPORTING} (supporting)."
+        )
+    return Label(item["path"], _text(item, "symbol", where), start, end, int(grade))
 
 
-def by_tree(questions: Sequence[Question], root: Path) -> dict[Path, list[Question]]:
-    """The questions of each tree under ``root``.
-
-    ``root`` itself is the one tree where no materialised repository of the set lies under it. Unanswerable
-    questions are asked over every tree that they are meant for.
-    """
-    trees = {
-        question.tree: question.repo for question in questions if question.tree and (root / question.tree).is_dir()
-    }
-    if not trees:
-        return {root: list(questions)}
-    grouped: dict[Path, list[Question]] = {}
-    for tree, repo in sorted(trees.items()):
-        own = [question for question in questions if question.tree == tree]
-        foreign = [q for q in questions if not q.answerable and (q.targets is None or repo in q.targets)]
-        grouped[root / tree] = own + foreign
-    return grouped
+def _line(item: Mapping[str, Any], key: str, where: str) -> int | None:
+    value = item.get(key)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise QuestionSetError(f"{where}: {key!r} is {_shown(value)}; it must be a line, counted from 1.")
+    return value
 
 
-def draft(chunks: Iterable[Chunk], *, most: int = 60) -> list[dict[str, Any]]:
-    """A question set drafted from an index, to be edited by hand: symbols that are documented, and headings.
+def _text(row: Mapping[str, Any], key: str, where: str, form: re.Pattern[str] | None = None) -> str | None:
+    value = row.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, str) or (form is not None and not form.fullmatch(value)):
+        needed = "a text" if form is None else "a name, without dots before it"
+        raise QuestionSetError(f"{where}: {key!r} is {_shown(value)}; it must be {needed}.")
+    return value
 
-    At most one question a document, taken evenly over the corpus, so that the draft covers it.
-    """
-    found: dict[str, dict[str, Any]] = {}
-    for chunk in chunks:
-        words = chunk.header.partition(":")[2].strip() or chunk.header
-        heading = chunk.source_type.startswith("docs-")
-        if chunk.path in found or not (chunk.symbol or heading) or len(words.split()) < 4:
-            continue
-        label = {
-            "path": chunk.path,
-            "symbol": chunk.symbol,
-            "start": chunk.start_line,
-            "end": chunk.end_line,
-            "grade": 2,
-        }
-        found[chunk.path] = {"query": words, "relevant": [label], "category": "heading" if heading else "symbol"}
-    rows = [found[path] for path in sorted(found)]
-    step = max(1, -(-len(rows) // most))
-    return rows[::step]
+
+def _targets(value: Any, where: str) -> tuple[str, ...] | None:
+    if value is None or value == "any":
+        return None
+    if not isinstance(value, list) or not all(isinstance(repo, str) for repo in value):
+        raise QuestionSetError(f"{where}: 'targets' is {_shown(value)}; it must be \"any\" or a list of repositories.")
+    return tuple(value)
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -10,9 +10,9 @@ from ragpilot import cli_eval
 from ragpilot.config import Environment, RetrievalSettings, Settings
 from ragpilot.errors import RootError
 from ragpilot.evaluation.benchmark import asked_once, compare, summarise
-from ragpilot.evaluation.questions import QuestionSetError, by_tree, draft, load_questions
-from ragpilot.evaluation.report import comparison_table
-from tests.builders import chunk
+from ragpilot.evaluation.questions import QuestionSetError, load_questions
+from ragpilot.evaluation.report import comparison_table, summary_table
+from ragpilot.evaluation.trees import by_tree, left_out, unknown_labels
 from tests.fakes import FakeEmbedder
 
 SET = [
@@ -93,33 +93,121 @@ async def test_a_run_measures_ranking_and_refusal(
     assert "file ndcg@10" in table
 
 
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"relevant": "a.py"}, """'relevant' is "a.py"; it must be a list."""),
+        ({"relevant": [{}]}, "'relevant' 1 needs at least a 'path' that is a text."),
+        ({"relevant": [{"path": "a"}, {"path": 3}]}, "'relevant' 2 needs at least a 'path' that is a text."),
+        ({"relevant": ["a.py"]}, "'relevant' 1 needs at least a 'path' that is a text."),
+        ({"relevant": [{"path": "a", "start": "a"}]}, """'relevant' 1: 'start' is "a"; it must be a line, counted"""),
+        ({"relevant": [{"path": "a", "end": 0}]}, "'relevant' 1: 'end' is 0; it must be a line, counted from 1."),
+        ({"relevant": [{"path": "a", "end": True}]}, "'relevant' 1: 'end' is true; it must be a line"),
+        ({"relevant": [{"path": "a", "start": 9, "end": 8}]}, "'relevant' 1: 'end' 8 lies before 'start' 9."),
+        ({"relevant": [{"path": "a", "grade": -3}]}, "'grade' is -3; it must be 2 (primary) or 1 (supporting)."),
+        ({"relevant": [{"path": "a", "grade": 0}]}, "'grade' is 0; it must be 2"),
+        ({"relevant": [{"path": "a", "grade": [2]}]}, "'grade' is [2]; it must be 2"),
+        ({"relevant": [{"path": "a", "symbol": 7}]}, "'relevant' 1: 'symbol' is 7; it must be a text."),
+        ({"category": ["x"]}, """'category' is ["x"]; it must be a text."""),
+        ({"kind": 1}, "'kind' is 1; it must be a text."),
+        ({"repo": "../up"}, """'repo' is "../up"; it must be a name, without dots before it."""),
+        ({"repo": "x/one", "commit": "../../etc"}, """'commit' is "../../etc"; it must be a name"""),
+        ({"targets": "x/one"}, """'targets' is "x/one"; it must be "any" or a list of repositories."""),
+        ({"targets": [1]}, "'targets' is [1]; it must be"),
+    ],
+)  # fmt: skip
+def test_what_a_row_holds_of_the_wrong_kind_is_named(tmp_path: Path, row: dict[str, object], message: str) -> None:
+    file = write_set(tmp_path / "set.jsonl", [{"query": "a"}, {"query": "x", **row}])
+    with pytest.raises(QuestionSetError) as raised:
+        load_questions(file)
+    assert raised.value.message.startswith(f"{file}:2: ")
+    assert message in raised.value.message
+
+
+def test_a_set_whose_trees_are_all_missing_is_refused_by_their_names(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"query": f"q{n}", "repo": f"x/r{n // 2:02}", "relevant": [{"path": "a"}]} for n in range(24)
+    ]
+    file = write_set(tmp_path / "set.jsonl", [{"query": "z", "targets": "any"}, *rows])
+    with pytest.raises(QuestionSetError) as raised:
+        by_tree(load_questions(file), tmp_path)
+    lines = raised.value.message.splitlines()
+    assert lines[0] == f"No repository of the set has its tree under {tmp_path}."
+    assert lines[1:3] == [f"  {file}:2: no folder {tmp_path}/x__r00", f"  {file}:4: no folder {tmp_path}/x__r01"]
+    assert lines[10:] == [f"  {file}:20: no folder {tmp_path}/x__r09", "  … and 2 more"]
+
+
+def test_what_is_asked_over_no_tree_is_counted_with_the_reason(tmp_path: Path) -> None:
+    labels = [{"path": "a"}]
+    rows: list[dict[str, object]] = [
+        {"query": "here", "repo": "x/one", "relevant": labels},
+        {"query": "absent here", "repo": "x/one"},
+        {"query": "gone", "repo": "x/two", "relevant": labels},
+        {"query": "gone too", "repo": "x/two", "relevant": labels},
+        {"query": "nowhere", "relevant": labels},
+        {"query": "elsewhere", "targets": ["x/two"]},
+        {"query": "anywhere", "targets": "any"},
+    ]
+    (tmp_path / "x__one").mkdir()
+    questions = load_questions(write_set(tmp_path / "set.jsonl", rows))
+    grouped = by_tree(questions, tmp_path)
+    assert [[q.query for q in group] for group in grouped.values()] == [["here", "absent here", "anywhere"]]
+    assert left_out(questions, grouped, tmp_path) == [
+        "4 questions of the set left out:",
+        f"  no folder {tmp_path}/x__two: 2 questions",
+        "  no 'repo', in a set of several trees: 1 question",
+        f"  no tree of x/two under {tmp_path}: 1 question",
+    ]
+    assert left_out(questions[:1], grouped, tmp_path) == []
+
+
+def test_labels_that_name_nothing_are_told(tmp_path: Path) -> None:
+    def labelled(**label: object) -> dict[str, object]:
+        return {"query": "q", "relevant": [label]}
+
+    rows = [
+        labelled(path="a.py", symbol="App.run"),
+        labelled(path="a.py", symbol="App::walk"),
+        labelled(path="api.yaml", symbol="GET /movie"),
+        labelled(path="b.py"),
+        labelled(path="a.py", start=3, end=9),
+    ]
+    file = write_set(tmp_path / "set.jsonl", rows)
+    texts = {"a.py": "def run(): ...\n", "api.yaml": "paths: {}"}
+    found = unknown_labels(load_questions(file), texts.get, lambda *_: {"GET /movie"})
+    assert found == [
+        "3 labels cannot be found by any search:",
+        f"  {file}:2: no symbol App::walk in a.py",
+        f"  {file}:4: no file b.py in the tree, or it is not indexed",
+        f"  {file}:5: a.py has no line 3",
+    ]
+    many = load_questions(write_set(file, [labelled(path=f"{n}.py") for n in range(40)]))
+    assert unknown_labels(many, texts.get, lambda *_: set())[-1] == "  … and 30 more"
+
+
 @pytest.mark.asyncio
-async def test_a_draft_is_a_set_that_can_be_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_run_tells_of_wrong_labels_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = tree(tmp_path / "tree")
-    assert await cli_eval.run_make(environment(tmp_path), root, embedder=FakeEmbedder()) == 0
-    drafted = tmp_path / "draft.jsonl"
-    drafted.write_text(capsys.readouterr().out, encoding="utf-8")
-    assert {label.path for q in load_questions(drafted) for label in q.labels} <= {"engine.py", "coffee.py"}
+    rows: list[dict[str, object]] = [
+        {"query": "start engine", "relevant": [{"path": "engine.py", "symbol": "stop_engine"}, {"path": "gone.py"}]},
+        {"query": "brew coffee", "relevant": [{"path": "coffee.py", "symbol": "brew"}]},
+        {"query": "quagga zebra okapi"},
+    ]
+    file = write_set(tmp_path / "set.jsonl", rows)
+    assert await cli_eval.run_eval(environment(tmp_path), file, root, embedder=FakeEmbedder(256)) == 0
+    printed, told = capsys.readouterr()
+    assert "2 labels cannot be found by any search:" in told
+    assert f"{file}:1: no symbol stop_engine in engine.py" in told
+    assert f"{file}:1: no file gone.py in the tree" in told
+    assert "  ndcg@10 without a category" in printed
+    assert "  refused without a category" in printed
+    assert summary_table({"questions": 1, "trees": 1, "milliseconds": {"p50": 1, "p95": 2}})
 
 
 @pytest.mark.asyncio
 async def test_a_root_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RootError, match="is no folder"):
         await cli_eval.run_make(environment(tmp_path), tmp_path / "absent")
-
-
-def test_drafts_take_one_documented_symbol_a_document() -> None:
-    chunks = [
-        chunk("a.py", symbol="Router", header="app router: router. Dispatches requests by path"),
-        chunk("a.py", "other", symbol="Other", header="app router: other thing. Something else entirely"),
-        chunk("b.py", symbol=None, header="b"),
-        chunk("c.md", symbol=None, source_type="docs-markdown", header="guide: How to install it on Linux"),
-    ]
-    rows = draft(chunks)
-    assert [(row["query"], row["relevant"][0]["path"]) for row in rows] == [
-        ("router. Dispatches requests by path", "a.py"),
-        ("How to install it on Linux", "c.md"),
-    ]
 
 
 def row(query: str, ndcg: float, **fields: object) -> dict[str, Any]:
