@@ -302,8 +302,10 @@ async def chat_of(environment: Environment) -> ChosenChat:
     return await _registered(CHAT_MODELS, "chat.kind", chat.kind)(chat)
 
 
-async def _extractive(_: ChatSettings) -> ChosenChat:
-    return ChosenChat(ExtractiveModel())
+async def _extractive(chat: ChatSettings) -> ChosenChat:
+    # Whoever named a model is told which setting keeps it from answering.
+    because = 'chat.kind is "extractive", whatever chat.model names' if chat.model else None
+    return ChosenChat(ExtractiveModel(because))
 
 
 async def _auto(chat: ChatSettings) -> ChosenChat:
@@ -312,7 +314,7 @@ async def _auto(chat: ChatSettings) -> ChosenChat:
     chosen = await choose_chat(
         chat.url or os.environ.get("OLLAMA_HOST"),
         chat.model,
-        ExtractiveModel(),
+        ExtractiveModel,
         make=lambda model: _ollama(chat, model),
     )
     return ChosenChat(chosen.model, chosen.reason)

@@ -38,6 +38,13 @@ class ExtractiveModel:
     identity = ModelIdentity("extractive", "ragpilot", extract=True)
     context_window = 32_768
 
+    def __init__(self, because: str | None = None) -> None:
+        """``because``: why the configured language model does not answer; None: none is configured."""
+        self._label, self._detail = LABEL, "extracts from the sources; no language model is configured"
+        if because is not None:
+            self._label = f"*Extract: the best passages, quoted, because {one_line(because)}.*"
+            self._detail = f"extracts, because {because}"
+
     async def stream(
         self,
         prompt: Prompt,
@@ -47,25 +54,25 @@ class ExtractiveModel:
         report: Callable[[ModelUsage], None] | None = None,  # noqa: ARG002 - there is nothing to tell
     ) -> AsyncIterator[str]:
         """The answer, word by word. ``max_tokens`` counts as four characters each; temperature means nothing here."""
-        for piece in _PIECE.findall(extract(prompt, max_tokens * CHARACTERS_A_TOKEN)):
+        for piece in _PIECE.findall(extract(prompt, max_tokens * CHARACTERS_A_TOKEN, self._label)):
             yield piece
             await asyncio.sleep(0)  # others get their turn, and a reader who leaves is noticed
 
     async def check(self) -> Health:
         """Always well: there is nothing that could be away."""
-        return Health(ok=True, detail="extracts from the sources; no language model is configured")
+        return Health(ok=True, detail=self._detail)
 
     async def aclose(self) -> None:
         """Nothing is held."""
 
 
-def extract(prompt: Prompt, max_chars: int) -> str:
-    """The whole answer, of at most about ``max_chars`` characters."""
+def extract(prompt: Prompt, max_chars: int, label: str = LABEL) -> str:
+    """The whole answer, of at most about ``max_chars`` characters; ``label`` is its first line."""
     if not prompt.blocks:
         return NOT_FOUND_ANSWER
     words = Words(prompt.question, prompt.blocks)
     chosen, others = choose(prompt.blocks, words)
-    rows = [LABEL, ""]
+    rows = [label, ""]
     left = ANSWER_ROWS
     for index, passage in enumerate(chosen):
         reserved = FEWEST_ROWS * (len(chosen) - index - 1)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 
 from ragpilot.adapters import ollama_service
 from ragpilot.adapters.http import Service, new_client
 from ragpilot.adapters.ollama_chat import OllamaChat
 from ragpilot.adapters.ollama_host import ollama_url
-from ragpilot.errors import RagPilotError
+from ragpilot.errors import ChatModelUnavailableError, RagPilotError
 from ragpilot.ports import ChatModel
+from ragpilot.types import Health, ModelUsage, Prompt
 
 NAMED = 12
 CHOICE_SECONDS = 3.0
 """The longest that a start waits for Ollama to say whether it is there."""
+
+ANEW = "A restart of the server, or the next start of the terminal UI, makes this choice anew."
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +30,59 @@ class ChatChoice:
     reason: str
 
 
+class ChosenAtStart:
+    """The model that was chosen; where it goes away later, its errors say that it was chosen, and when."""
+
+    def __init__(self, model: OllamaChat) -> None:
+        self.chosen = model
+        self.identity = model.identity
+
+    @property
+    def context_window(self) -> int:
+        """The model's own."""
+        return self.chosen.context_window
+
+    async def stream(
+        self,
+        prompt: Prompt,
+        *,
+        temperature: float,
+        max_tokens: int,
+        report: Callable[[ModelUsage], None] | None = None,
+    ) -> AsyncGenerator[str, None]:
+        """The model's pieces. Raises as the model does."""
+        pieces = self.chosen.stream(prompt, temperature=temperature, max_tokens=max_tokens, report=report)
+        try:
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    yield piece
+        except ChatModelUnavailableError as error:
+            first = f"{error.hint.rstrip('.')}; " if error.hint else ""
+            hint = f'{first}chat.kind = "auto" chose it at the start, when it answered. {ANEW}'
+            raise ChatModelUnavailableError(error.message, hint=hint) from error
+
+    async def check(self) -> Health:
+        """The model's own."""
+        return await self.chosen.check()
+
+    async def aclose(self) -> None:
+        """Free what the model holds."""
+        await self.chosen.aclose()
+
+
 async def choose_chat(
-    url: str | None, model: str | None, fallback: ChatModel, *, make: Callable[[str], OllamaChat]
+    url: str | None,
+    model: str | None,
+    fallback: Callable[[str | None], ChatModel],
+    *,
+    make: Callable[[str], OllamaChat],
 ) -> ChatChoice:
     """Ollama's ``model`` if the server at ``url`` has it, else ``fallback``. Never raises for what Ollama does.
 
     Args:
         url: The server, in any spelling of OLLAMA_HOST; None: this machine, port 11434.
         model: The configured model; None: none was configured.
-        fallback: What answers otherwise.
+        fallback: Makes what answers otherwise, from why the configured model does not; None: none is configured.
         make: Builds the adapter for a model's name.
 
     Raises:
@@ -42,19 +90,26 @@ async def choose_chat(
     """
     address = ollama_url(url)
     if model is None:
-        return ChatChoice(fallback, await _offered(address))
+        return ChatChoice(fallback(None), await _offered(address))
     chosen = make(model)
     try:
         async with asyncio.timeout(CHOICE_SECONDS):
             await chosen.prepare()
     except TimeoutError:
-        reason = f"Ollama at {address} did not answer within {CHOICE_SECONDS:g} s."
+        because = f"Ollama did not say within {CHOICE_SECONDS:g} s whether it has {model}"
+        seen = f"Asked was Ollama at {address}."
+    except ChatModelUnavailableError as error:
+        missing = ollama_service.is_missing(error)
+        because = (
+            f"{model} is not there: `ollama pull {model}`" if missing else f"no Ollama gives {model}: start Ollama"
+        )
+        seen = error.message
     except RagPilotError as error:
-        reason = str(error)
+        because, seen = f"{model} cannot answer", str(error)
     else:
-        return ChatChoice(chosen, f"Ollama at {address} runs and has {model}.")
+        return ChatChoice(ChosenAtStart(chosen), f"Ollama at {address} runs and has {model}. {ANEW}")
     await chosen.aclose()
-    return ChatChoice(fallback, f"No language model writes the answers: {reason}")
+    return ChatChoice(fallback(because), f"{seen} {ANEW}")
 
 
 async def _offered(address: str) -> str:

@@ -16,6 +16,7 @@ CHATS, EMBEDS = "completion", "embedding"
 KINDS = frozenset({CHATS, EMBEDS})
 """What RagPilot needs of a model, as the server calls it."""
 GET_ONE = "ollama pull qwen2.5-coder:1.5b"
+PULL = "Get it with: ollama pull "
 PROBE_SECONDS = 10.0
 """For questions about models, which need none loaded."""
 
@@ -45,8 +46,13 @@ def missing(service: Service, model: str, available: list[str] | None = None) ->
     has = f" It has: {', '.join(sorted(available)[:12])}." if available else ""
     return service.unavailable(
         f"Ollama at {service.url} does not have the model {model}.{has}",
-        hint=f"Get it with: ollama pull {model}",
+        hint=f"{PULL}{model}",
     )
+
+
+def is_missing(error: RagPilotError) -> bool:
+    """Whether an error says that the model is not on the server."""
+    return error.hint.startswith(PULL)
 
 
 def is_too_long(reply: Reply) -> bool:
