@@ -19,6 +19,18 @@ OWNER = Actor("owner", frozenset(), frozenset({"ingest"}))
 """Whoever owns configuration and store, where the one is brought in line with the other: can read nothing."""
 
 
+def command_token(environ: Mapping[str, str]) -> str | None:
+    """What RAGPILOT_TOKEN says, without the blanks and line ends that a file or a shell puts around it.
+
+    None where it says nothing. Raises AuthenticationError for what could not even be sent as a token.
+    """
+    token = environ.get("RAGPILOT_TOKEN", "").strip()
+    if all("!" <= character <= "~" for character in token):
+        return token or None
+    what = "a blank, a line end or a control character inside" if token.isascii() else "characters beyond ASCII"
+    raise AuthenticationError(f"RAGPILOT_TOKEN holds {what}, as no token does.", hint="Set it to one token alone.")
+
+
 def new_token() -> str:
     """A token for an actor: 32 random bytes, as a text that a header and a shell take as it is."""
     return f"rp_{secrets.token_urlsafe(32)}"

@@ -13,24 +13,28 @@ from typing import Any, Final
 from uuid import uuid4
 
 from ragpilot import cli_output as out
+from ragpilot.actors import command_token
 from ragpilot.adhoc import AdHoc, Part, choose, environment_of, forget, known, locate, remember, remembered
 from ragpilot.cli_launch import connect
 from ragpilot.cli_progress import reporter
-from ragpilot.cli_session import Session, open_session
+from ragpilot.cli_session import Session, open_session, store_actor
 from ragpilot.config import Environment, ServerSettings
 from ragpilot.config_words import problems
+from ragpilot.corpora import NO_CORPUS, known_corpora
 from ragpilot.errors import (
+    AuthenticationError,
     ChatModelError,
     ConfigError,
     EmbedderError,
     IndexMismatchError,
     IngestRunningError,
+    PermissionDeniedError,
     RagPilotError,
     StoreError,
     StoreInUseError,
     UnknownCorpusError,
 )
-from ragpilot.events import Answer, AnswerEvent, Done, Failed, Sources, Token, to_wire
+from ragpilot.events import Answer, AnswerEvent, Done, Failed, Sources, Token, near_miss_from_wire, to_wire
 from ragpilot.runtime import owner
 from ragpilot.settings_loader import load, state_folder
 from ragpilot.types import NOT_FOUND_ANSWER, Health, IngestProgress, IngestReport, Outcome, Source
@@ -146,9 +150,8 @@ async def run_search(environment: Environment, question: str, *, k: int, corpus:
     if not found["hits"]:
         gate = "" if found.get("gate") is None else f" and gate {found['gate']:.2f}"
         out.note(f"Nothing passes the floor {found['floor']:.2f}{gate}.")
-        for miss in found.get("nearMisses", ()):
-            where = out.place(miss["path"], miss["startLine"], miss["endLine"], miss.get("symbol"))
-            out.note(f"Close, but not close enough: {where} ({miss['score']:.2f})")
+        misses = [near_miss_from_wire(miss) for miss in found.get("nearMisses", ())]
+        out.near_misses(misses, found.get("evidence", 0.0))
     return DONE
 
 
@@ -188,16 +191,14 @@ async def run_index(environment: Environment, path: Path | None, options: IndexO
 
 async def _run_over(target: Target, options: IndexOptions) -> int:
     code = DONE
-    hidden: list[UnknownCorpusError] = []
+    hidden = 0
     async with open_session(target.environment, "index", os.environ) as session:
         for part in target.parts:
             try:
                 report = await _index_in_turn(session, part, target.made, options)
-            except UnknownCorpusError as error:
-                # Of all that are configured, one may index those that one may know of.
-                hidden.append(error)
-                if len(hidden) == len(target.parts):
-                    raise
+            except UnknownCorpusError:
+                # Of all that are configured, one may index those that one may know of, and hears of no others.
+                hidden += 1
                 continue
             except asyncio.CancelledError:
                 goes_on = "The server goes on with it." if session.address else "The next run goes on from here."
@@ -208,8 +209,8 @@ async def _run_over(target: Target, options: IndexOptions) -> int:
             else:
                 out.report(report, quiet=options.quiet)
             code = _worse(code, {"complete": DONE, "partial": PARTLY, "nothing": FAILED}[report.outcome])
-        for one in hidden:
-            out.note(f"Passed over: {one.message}")
+        if hidden == len(target.parts):
+            raise PermissionDeniedError(NO_CORPUS)
         if session.address and options.bodies and not (options.quiet or options.as_json):
             out.note(f"The server at {session.address} embeds the rest in the background.")
     return code
@@ -311,7 +312,7 @@ async def run_status(environment: Environment, *, as_json: bool) -> int:
         "server": None,
         "inUseBy": None,
         "health": {},
-        "corpora": [{"corpus": item.name, "roots": item.roots} for item in environment.settings.corpora],
+        "corpora": _known(environment),
     }
     if _untouched(environment, None):
         facts["corpora"] = [{**item, "pointCount": 0, "documents": 0} for item in facts["corpora"]]
@@ -341,6 +342,16 @@ def _mark_ill(health: dict[str, Any], error: RagPilotError) -> None:
     part = next((name for name, kind in kinds.items() if isinstance(error, kind)), "index")
     if health.get(part, {"ok": True})["ok"]:
         health[part] = to_wire(Health(ok=False, detail=str(error)))
+
+
+def _known(environment: Environment) -> list[dict[str, Any]]:
+    """The corpora that whoever asks may know of by the configuration, with their roots; none for an unknown token."""
+    try:
+        actor = store_actor(environment, command_token(os.environ), os.environ)
+    except AuthenticationError:
+        return []  # a server may know it; where there is none, the session says what is wrong with it
+    known = known_corpora(environment.settings, actor)
+    return [{"corpus": item.name, "roots": item.roots} for item in known]
 
 
 def _print_status(facts: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from ragpilot.actors import command_token
 from ragpilot.config import Environment
 from ragpilot.errors import ServerUnreachableError, StoreInUseError
 from ragpilot.files import private_folder
@@ -30,7 +31,7 @@ async def connect(environment: Environment, environ: Mapping[str, str]) -> Backe
     """
     record = await find_server(environment.state) or await start(environment, environ)
     local = None if environment.settings.actors else existing_token(environment.state)
-    return Backend(record.address, environ.get("RAGPILOT_TOKEN") or local)
+    return Backend(record.address, command_token(environ) or local)
 
 
 async def start(

@@ -23,6 +23,7 @@ from mcp_types import (
     TextContent,
 )
 
+from ragpilot.actors import command_token
 from ragpilot.cli_launch import start
 from ragpilot.cli_mcp_pipes import message_streams, own_standard_streams
 from ragpilot.config import Environment, Settings
@@ -142,7 +143,7 @@ class Upstream:
     async def _connect(self) -> McpClient:
         state = self._environment.state
         record = await running_server(state) or await start(self._environment, self._environ)
-        token = self._environ.get("RAGPILOT_TOKEN") or None
+        token = command_token(self._environ)
         if token is None and self._may_ingest and not self._environment.settings.actors:
             token = existing_token(state)
         return McpClient(record.address, token)

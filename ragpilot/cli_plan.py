@@ -9,9 +9,13 @@ from pathlib import Path
 from typing import Final
 
 from ragpilot import cli_output as out
-from ragpilot.cli_commands import DONE, FAILED, IndexOptions, find_target
-from ragpilot.cli_session import plan
+from ragpilot.actors import command_token
+from ragpilot.adhoc import Part
+from ragpilot.cli_commands import DONE, FAILED, IndexOptions, Target, find_target
+from ragpilot.cli_session import plan, store_actor
 from ragpilot.config import Environment
+from ragpilot.corpora import NO_CORPUS, may_know
+from ragpilot.errors import PermissionDeniedError
 from ragpilot.events import to_wire
 from ragpilot.ingest.plan import IngestPlan
 from ragpilot.ingest.reasons import Reason
@@ -24,7 +28,7 @@ async def run_plan(environment: Environment, path: Path | None, options: IndexOp
     """Print a plan a corpus. Gives 1 where nothing would be indexed."""
     target = find_target(environment, path)
     code = DONE
-    for part in target.parts:
+    for part in _known(target):
         if not (options.quiet or options.as_json):
             out.note(f"Reading {', '.join(part.corpus.roots)} …")
         found = await plan(target.environment, os.environ, part.corpus, path=part.path, broad=options.broad)
@@ -35,6 +39,17 @@ async def run_plan(environment: Environment, path: Path | None, options: IndexOp
         if not found.documents:
             code = FAILED
     return code
+
+
+def _known(target: Target) -> list[Part]:
+    """What the actor may plan for. Raises AuthenticationError, and PermissionDeniedError where that is nothing."""
+    actor = store_actor(target.environment, command_token(os.environ), os.environ)
+    known = [part for part in target.parts if may_know(actor, part.corpus)]
+    if not actor.may("ingest"):
+        raise PermissionDeniedError(f"The actor {actor.name!r} may not index: it lacks the permission 'ingest'.")
+    if not known:
+        raise PermissionDeniedError(NO_CORPUS)
+    return known
 
 
 def _print(found: IngestPlan) -> None:

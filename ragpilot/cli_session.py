@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from uuid import uuid4
 
-from ragpilot.actors import resolve_actor
+from ragpilot.actors import command_token, resolve_actor
 from ragpilot.bootstrap import Application, build
 from ragpilot.config import CorpusSettings, Environment
 from ragpilot.corpora import resolve_corpus
@@ -68,7 +68,7 @@ async def open_session(environment: Environment, role: Role, environ: Mapping[st
 
     Raises StoreInUseError where another command holds the store, AuthenticationError for a token that is not known.
     """
-    token = environ.get("RAGPILOT_TOKEN") or None
+    token = command_token(environ)
     record = await find_server(environment.state)
     if record is not None:
         local = None if environment.settings.actors else existing_token(environment.state)
@@ -90,7 +90,7 @@ async def open_store(
 
     What is asked is answered by the grants of now; a run of ingestion puts them in force by itself.
     """
-    actor = store_actor(environment, environ.get("RAGPILOT_TOKEN") or None, environ)
+    actor = store_actor(environment, command_token(environ), environ)
     async with open_parts(environment, role) as application:
         if role == "ask":
             await application.put_grants_in_force()
@@ -113,7 +113,7 @@ async def plan(
 
     Raises PermissionDeniedError, AuthenticationError, RootError.
     """
-    actor = store_actor(environment, environ.get("RAGPILOT_TOKEN") or None, environ)
+    actor = store_actor(environment, command_token(environ), environ)
     chat = environment.settings.chat.model_copy(update={"kind": "extractive"})  # none is spoken to
     settings = environment.settings.model_copy(update={"chat": chat})
     async with build(environment.model_copy(update={"settings": settings})) as application:

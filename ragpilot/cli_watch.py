@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -21,13 +21,16 @@ from ragpilot.cli_commands import DONE, IndexOptions, find_target
 from ragpilot.cli_launch import connect
 from ragpilot.cli_progress import reporter
 from ragpilot.config import Environment
+from ragpilot.corpora import NO_CORPUS
 from ragpilot.errors import (
     IngestRunningError,
     InvalidRequestError,
+    PermissionDeniedError,
     RagPilotError,
     RootError,
     ServerUnreachableError,
     StoreInUseError,
+    UnknownCorpusError,
 )
 from ragpilot.events import to_wire
 from ragpilot.ingest.roots import resolve_roots
@@ -72,7 +75,7 @@ async def run_watch(environment: Environment, path: Path | None, options: IndexO
         remember(target.made)
     indexer = _Indexer(target.environment, options)
     tasks = [asyncio.ensure_future(_watch(part, indexer)) for part in target.parts]
-    tasks.append(asyncio.ensure_future(indexer.keep()))
+    tasks += [asyncio.ensure_future(_none_left(tasks.copy())), asyncio.ensure_future(indexer.keep())]
     try:
         await asyncio.gather(*tasks)
     except asyncio.CancelledError:
@@ -90,12 +93,21 @@ async def run_watch(environment: Environment, path: Path | None, options: IndexO
     return DONE
 
 
+async def _none_left(watches: Sequence[asyncio.Future[None]]) -> None:
+    await asyncio.gather(*watches)
+    raise PermissionDeniedError(NO_CORPUS)
+
+
 async def _watch(part: Part, indexer: _Indexer) -> None:
+    """Watch until cancelled; returns only for a corpus that the actor may not know of, of which nothing is said."""
     watcher = CorpusWatcher(part.corpus, indexer.environment.state, path=part.path, say=out.note)
     first = True
     async with aclosing(watcher.places()) as places:
         async for place in places:
-            await indexer.index(part, place, first=first)
+            try:
+                await indexer.index(part, place, first=first)
+            except UnknownCorpusError:
+                return
             first = False
 
 

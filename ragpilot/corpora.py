@@ -10,6 +10,9 @@ NOTHING = ""
 """The name of what an actor asks who may know of no corpus. No corpus can have it, so nothing is found in it, and its
 actor learns no name of another."""
 
+NO_CORPUS = "There is no collection that you may index."
+"""What is told to who may index and knows of no corpus."""
+
 _NONE = CorpusSettings.model_construct(name=NOTHING, roots=[], readers=[], grants=[])
 
 

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ragpilot.actors import resolve_actor
+from ragpilot.actors import command_token, resolve_actor
 from ragpilot.config import Environment
 from ragpilot.errors import PermissionDeniedError, RagPilotError, StoreInUseError
 from ragpilot.logs import log_unexpected
@@ -178,7 +178,7 @@ async def _ask_server(
     address: str, environment: Environment, actor: Actor, query: str, environ: Mapping[str, str]
 ) -> str:
     """Through the server, which answers for the actor of RAGPILOT_TOKEN: that one may not read more than ``actor``."""
-    token = environ.get("RAGPILOT_TOKEN") or None
+    token = command_token(environ)
     local = existing_token(environment.state)
     known = resolve_actor(environment.settings, token, local_token=local, environ=environ)
     if not known.principals <= actor.principals:

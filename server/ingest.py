@@ -18,7 +18,7 @@ from pathlib import Path
 from quart import Blueprint, Response, request
 
 from ragpilot.config import CorpusSettings, Settings
-from ragpilot.corpora import NOTHING, known_corpora, resolve_corpus
+from ragpilot.corpora import NO_CORPUS, NOTHING, known_corpora, resolve_corpus
 from ragpilot.errors import InvalidRequestError
 from ragpilot.events import to_wire
 from ragpilot.ingest.grants import Grants, Sight
@@ -72,7 +72,7 @@ def corpus_to_index(settings: Settings, actor: Actor, name: str | None) -> Corpu
     """The named corpus or the actor's default. Raises UnknownCorpusError, or InvalidRequestError where he has none."""
     corpus = resolve_corpus(settings, actor, name)
     if corpus.name == NOTHING:
-        raise InvalidRequestError("There is no collection that you may index.")
+        raise InvalidRequestError(NO_CORPUS)
     return corpus
 
 

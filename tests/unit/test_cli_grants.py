@@ -253,3 +253,67 @@ def test_of_several_corpora_the_one_that_knows_the_path_answers(
     assert ran(capsys, "explain", "src/app.py")[0].count("in corpus") == 1
     assert explained(capsys, "src/app.py", "--corpus", "other")["readers"] == ["team:x"]
     assert ran(capsys, "explain", "unheard/of.py")[0].count("in corpus") == 2
+
+
+VAULT = '[[corpora]]\nname = "vault"\nroots = ["{root}"]\nreaders = ["team:vault"]\n'
+INDEXERS = f"""
+[[actors]]
+name = "ann"
+principals = ["team:everyone"]
+permissions = ["ask", "ingest"]
+tokens = ["{token_hash("anns")}"]
+[[actors]]
+name = "olga"
+permissions = ["ask", "ingest"]
+tokens = ["{token_hash("olgas")}"]
+"""
+
+
+@pytest.mark.parametrize(
+    "options", [("index",), ("index", "--plan"), ("index", "--json"), ("index", "--plan", "--json")]
+)
+def test_commands_are_silent_on_corpora_that_one_may_not_know_of(
+    shop: Shop,
+    options: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    vault = tmp_path / "hidden"
+    vault.mkdir()
+    (vault / "a.md").write_text("# Gold\n")
+    shop.configure(VAULT.format(root=vault), INDEXERS)
+    monkeypatch.setenv("RAGPILOT_TOKEN", " anns\r\n")
+    assert cli.run(list(options)) == 0
+    shown = "".join(capsys.readouterr())
+    assert "shop" in shown
+    assert not any(word in shown for word in ("vault", "hidden", "Passed"))
+    monkeypatch.setenv("RAGPILOT_TOKEN", "olgas")
+    for further in ((), (str(vault),)):
+        assert cli.run([*options, *further]) == 1
+        assert capsys.readouterr() == ("", "Error: There is no collection that you may index.\n")
+
+
+def test_status_of_a_new_folder_names_no_corpus_that_one_may_not_know_of(
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop.configure(VAULT.format(root=tmp_path), INDEXERS)
+    monkeypatch.setenv("RAGPILOT_HOME", str(tmp_path / "elsewhere"))
+    for token, known in (("anns", ["shop"]), ("olgas", []), ("wrong", [])):
+        monkeypatch.setenv("RAGPILOT_TOKEN", token)
+        assert cli.run(["status", "--json"]) == 0
+        assert [item["corpus"] for item in json.loads(capsys.readouterr().out)["corpora"]] == known
+
+
+@pytest.mark.parametrize(
+    ("token", "words"), [("one\ntwo", "a line end"), ("one two", "a blank"), ("schlüssel", "ASCII")]
+)
+def test_what_cannot_be_a_token_is_said(
+    shop: Shop, token: str, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RAGPILOT_TOKEN", token)
+    assert cli.run(["index"]) == 1
+    shown = capsys.readouterr().err
+    assert shown.startswith("Error: RAGPILOT_TOKEN holds ")
+    assert words in shown
+    assert token not in shown
