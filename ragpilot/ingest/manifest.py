@@ -76,14 +76,15 @@ class Row:
         """Whether the store holds the document."""
         return self.outcome == INDEXED
 
-    def unchanged(self, mtime_ns: int, size: int) -> bool:
+    def unchanged(self, mtime_ns: int, size: int, ctime_ns: int = 0) -> bool:
         """Whether a stat alone shows that the file is what it was.
 
         A file that was read within its own timestamp's grain could have been written again behind the reader's back.
-        Whole seconds come from file systems that count in seconds, or in twos of them.
+        Whole seconds come from file systems that count in seconds, or in twos of them. One whose ``ctime_ns`` is later
+        than its reading may have been written and had its modification time set back.
         """
         grain = _COARSE_NS if mtime_ns % 1_000_000_000 == 0 else _FINE_NS
-        return (self.mtime_ns, self.size) == (mtime_ns, size) and mtime_ns + grain < self.checked_ns
+        return (self.mtime_ns, self.size) == (mtime_ns, size) and max(mtime_ns + grain, ctime_ns) < self.checked_ns
 
 
 class Manifest:

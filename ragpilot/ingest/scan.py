@@ -13,7 +13,7 @@ from ragpilot.ingest.manifest import Row
 from ragpilot.ingest.prepare import Task
 from ragpilot.ingest.reasons import Reason
 from ragpilot.ingest.roots import Root, Scope, nested_roots
-from ragpilot.ingest.walk import Listing, walk
+from ragpilot.ingest.walk import FileEntry, Listing, walk
 from ragpilot.types import LeftOut
 
 _PASSING = frozenset({Reason.NO_PERMISSION, Reason.VANISHED, Reason.SYMLINK, Reason.SPECIAL})
@@ -80,13 +80,17 @@ def covers(scope: Scope, path: str) -> bool:
 def _compare(found: Scan, listing: Listing, scope: Scope, rows: Mapping[str, Row], grants: Grants, rules: str) -> None:
     for entry in listing.files:
         row = rows.get(entry.path)
-        if row is not None and row.rules == rules and _settled(row) and row.unchanged(entry.mtime_ns, entry.size):
+        if row is not None and row.rules == rules and _settled(row) and _as_known(row, entry):
             found.unchanged.append(row)
         else:
             found.tasks.append(Task(entry, grants.readers(entry.path), scope.root.commit, row))
     found.left_out += listing.left_out
     found.failed += listing.unlisted
     found.notes += listing.notes
+
+
+def _as_known(row: Row, entry: FileEntry) -> bool:
+    return row.unchanged(entry.mtime_ns, entry.size, entry.ctime_ns)
 
 
 def _settled(row: Row) -> bool:

@@ -49,6 +49,8 @@ class FileEntry:
     """The root that it must still lie in when it is opened."""
     mtime_ns: int
     size: int
+    ctime_ns: int = 0
+    """When the system last noted a change of the file, which nobody can set back; 0: not known."""
 
 
 @dataclass(slots=True)
@@ -212,7 +214,9 @@ class _Walk:
         elif not stat.S_ISREG(status.st_mode):
             self._leave_out(path, Reason.SPECIAL)
         else:
-            entry = FileEntry(self._shown(path), path, self._root, status.st_mtime_ns, status.st_size)
+            entry = FileEntry(
+                self._shown(path), path, self._root, status.st_mtime_ns, status.st_size, status.st_ctime_ns
+            )
             self._listing.files.append(entry)
 
     def _nested(self, folder: bytes) -> None:

@@ -78,6 +78,8 @@ def test_a_stat_must_be_older_than_the_reading() -> None:
     coarse = replace(ROW, mtime_ns=10 * second, checked_ns=11 * second)
     assert not coarse.unchanged(coarse.mtime_ns, 5)
     assert replace(coarse, checked_ns=13 * second).unchanged(coarse.mtime_ns, 5)
+    assert replace(fine, checked_ns=11 * second).unchanged(fine.mtime_ns, 5, 11 * second - 1)
+    assert not replace(fine, checked_ns=11 * second).unchanged(fine.mtime_ns, 5, 12 * second)
     assert not replace(fine, checked_ns=11 * second).unchanged(fine.mtime_ns, 6)
     assert not replace(fine, checked_ns=11 * second).unchanged(fine.mtime_ns + 1, 5)
 

@@ -446,6 +446,18 @@ async def test_secrets_never_reach_the_store(tmp_path: Path) -> None:
     assert project.service.read_text("default", "../state/x") is None
 
 
+async def test_a_file_of_the_same_size_and_time_is_read_again_once_it_was_written(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    file = project.root / "src/orders.py"
+    os.utime(file, ns=(5_000_000_001, 5_000_000_001))
+    await project.run()
+    file.write_text(file.read_text("utf-8").replace("order", "PARCE"), "utf-8")
+    os.utime(file, ns=(5_000_000_001, 5_000_000_001))
+    report = await project.run()
+    assert (report.changed, report.unchanged) == (1, 3)
+    assert any("PARCE" in chunk.text for chunk in project.chunks)
+
+
 async def test_sources_tell_whether_they_are_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = Project(tmp_path)
     await project.run()
