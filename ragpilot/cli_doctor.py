@@ -58,9 +58,13 @@ async def examine(environment: Environment) -> list[Finding]:
     """Everything that can be found out: through the running server where there is one, else from the parts."""
     from ragpilot.bootstrap import survey_services
     from ragpilot.doctor import examine_configuration
+    from ragpilot.grants_report import idle_grants
     from ragpilot.runtime import find_server
+    from ragpilot.types import Finding
 
     findings = [*examine_configuration(environment), *await survey_services(environment)]
+    idle = await asyncio.to_thread(idle_grants, environment, environment.settings.corpora)
+    findings += [Finding(f"corpus {name}", "note", f"{told}.", "Look at its paths.") for name, told in idle]
     record = await find_server(environment.state)
     return findings + (await _parts(environment) if record is None else await _server(environment, record.address))
 

@@ -27,21 +27,25 @@ def is_loopback(host: str) -> bool:
         return bare.lower() == "localhost"
 
 
-def _url(value: str) -> str:
+def _url(value: str, example: str = "http://localhost:11434") -> str:
     """Normalise a service's address: no trailing slash, no doubled one, so that paths can be joined to it."""
     try:
         parts = urlsplit(value)
         credentials, named = parts.username or parts.password, bool(parts.hostname) and parts.port != 0
     except ValueError:
-        raise ValueError("is no address such as http://localhost:11434") from None
+        raise ValueError(f"is no address such as {example}") from None
     if parts.scheme not in {"http", "https"} or not named or re.search(r"[\s\x00-\x1f]", value):
-        raise ValueError("is no address such as http://localhost:11434")
+        raise ValueError(f"is no address such as {example}")
     if credentials is not None:
         raise ValueError("may hold no user name or password; name the variable that holds the key in api_key_env")
     if parts.query or parts.fragment:
         raise ValueError("may hold no '?' and no '#'")
     path = re.sub(r"/{2,}", "/", parts.path).rstrip("/")
     return f"{parts.scheme}://{parts.netloc}{path}"
+
+
+def _store_url(value: str) -> str:
+    return _url(value, "http://localhost:6333")
 
 
 def _origin(value: str) -> str:
@@ -55,6 +59,25 @@ def _token(value: str) -> str:
     if not re.fullmatch(r"[0-9a-fA-F]{64}|env:[A-Za-z_][A-Za-z0-9_]*", value):
         raise ValueError("must be the SHA-256 of a token (64 hexadecimal digits) or env:NAME; never the token itself")
     return value if value.startswith("env:") else value.lower()
+
+
+def _glob(value: str) -> str:
+    """Braces are plain characters in gitignore's globs: who writes them to mean alternatives would grant nothing."""
+    if "{" in value.replace("\\{", "") or "}" in value.replace("\\}", ""):
+        raise ValueError(
+            "may hold no '{' and no '}': there are no alternatives in braces; write one path for each, such as "
+            '["a/**", "b/**"] for {a,b}/**, and \\\\{ for a brace in a name'
+        )
+    return value
+
+
+def _granted(paths: list[str]) -> list[str]:
+    if paths and paths[0].startswith("!"):
+        raise ValueError(
+            "may not begin with a path that has a leading '!': that takes out of what stands before it, and nothing "
+            'does; name first what the grant is for, such as ["**", "!hr/**"], and \\\\! for a name that begins so'
+        )
+    return paths
 
 
 def _words(words: str, *, secret: bool = False) -> dict[str, Any]:
@@ -74,6 +97,9 @@ Name = Annotated[
 ]
 PermissionName = Literal["ask", "ingest", "admin"]
 Url = Annotated[str, AfterValidator(_url), Field(**_words("an address such as http://localhost:11434", secret=True))]
+StoreUrl = Annotated[
+    str, AfterValidator(_store_url), Field(**_words("an address such as http://localhost:6333", secret=True))
+]
 Origin = Annotated[str, AfterValidator(_origin)]
 TokenHash = Annotated[str, AfterValidator(_token), Field(**_words("the SHA-256 of a token, or env:NAME", secret=True))]
 VariableName = Annotated[
@@ -95,7 +121,9 @@ AllowedHost = Annotated[
     Field(pattern=r"^[A-Za-z0-9._:%\[\]-]+$", **_words('a host name, with its port if it has one, such as "box:5200"')),
 ]
 FolderPath = Annotated[str, Field(pattern=r"^[^\x00-\x1f]+$", **_words("the path of a folder"))]
-Glob = Annotated[str, Field(pattern=r"^[^\x00-\x1f]+$", **_words("a path pattern such as docs/**"))]
+Glob = Annotated[
+    str, AfterValidator(_glob), Field(pattern=r"^[^\x00-\x1f]+$", **_words("a path pattern such as docs/**"))
+]
 Text = Annotated[str, Field(min_length=1, **_words("text that is not empty"))]
 Score = Annotated[float, Field(ge=-1.0, le=1.0)]
 
@@ -132,7 +160,7 @@ class StoreSettings(Section):
     kind: Literal["embedded", "qdrant"] = "embedded"
     path: FolderPath | None = None
     """Folder of the embedded store; unset: inside the state folder."""
-    url: Url | None = None
+    url: StoreUrl | None = None
     api_key_env: VariableName | None = None
     """Name of the environment variable that holds the key; the key itself never stands here."""
     shards: Annotated[int, Field(ge=1)] = 1
@@ -218,7 +246,7 @@ class IngestSettings(Section):
 class GrantSettings(Section):
     """``[[corpora.grants]]``: who may read the documents under these globs; the last match wins."""
 
-    paths: Annotated[list[Glob], Field(min_length=1)]
+    paths: Annotated[list[Glob], AfterValidator(_granted), Field(min_length=1)]
     readers: list[Principal]
 
 

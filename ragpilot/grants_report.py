@@ -38,11 +38,30 @@ async def run_apply(environment: Environment, corpus: str | None) -> int:
         for problem in Grants(item).problems:
             out.note(f"Warning: {problem} What it may have meant is readable by nobody.")
     if (server := await find_server(environment.state)) is not None:
-        return await _through(server, environment, corpora)
-    async with open_parts(environment, "index") as application:
-        for item in corpora:
-            _told(item, await application.ingestion.apply_grants(OWNER, item))
-    return 0
+        code = await _through(server, environment, corpora)
+    else:
+        code = 0
+        async with open_parts(environment, "index") as application:
+            for item in corpora:
+                _told(item, await application.ingestion.apply_grants(OWNER, item))
+    for _, sentence in await asyncio.to_thread(idle_grants, environment, corpora):
+        out.note(f"Warning: {sentence}")
+    return code
+
+
+def idle_grants(environment: Environment, corpora: Iterable[CorpusSettings]) -> list[tuple[str, str]]:
+    """Corpus and sentence for each grant that matches no indexed document; nothing where none is indexed. Blocking."""
+    if not (environment.state / FILE_NAME).exists():
+        return []
+    found = []
+    with Manifest(environment.state) as manifest:
+        for item in [item for item in corpora if item.grants]:
+            paths = [row.path for row in manifest.rows(item.name).values() if row.indexed]
+            for place in Grants(item).unmatched(paths) if paths else ():
+                globs = ", ".join(item.grants[place].paths)
+                told = f"grant {place + 1} of corpus {item.name} matches no indexed document: {out.one_line(globs)}"
+                found.append((item.name, told))
+    return found
 
 
 async def _through(server: ServerRecord, environment: Environment, corpora: list[CorpusSettings]) -> int:

@@ -58,6 +58,16 @@ class Grants:
         """The principals that may read the document at ``path``; empty: nobody."""
         return self.decide(path).readers
 
+    def unmatched(self, paths: Iterable[str]) -> list[int]:
+        """Which of the corpus's grants, counted from 0, match none of ``paths``: they do nothing, and may be slips."""
+        left = {grant.place: grant.spec for grant in self._grants if grant.spec is not None}
+        for path in paths:
+            for place in [place for place, spec in left.items() if _match(spec, path) is not None]:
+                del left[place]
+            if not left:
+                break
+        return sorted(left)
+
     def decide(self, path: str) -> Decision:
         """The same, with what decides it."""
         for grant in self._grants:

@@ -14,6 +14,7 @@ from ragpilot import bootstrap, cli, cli_session
 from ragpilot.actors import token_hash
 from ragpilot.bootstrap import Application
 from ragpilot.config import Environment
+from ragpilot.grants_report import idle_grants
 from ragpilot.runtime import OwnerLock, ServerRecord
 from ragpilot.settings_loader import load
 from tests.fakes import FakeEmbedder, MemoryStore, ScriptedChatModel
@@ -317,3 +318,15 @@ def test_what_cannot_be_a_token_is_said(
     assert shown.startswith("Error: RAGPILOT_TOKEN holds ")
     assert words in shown
     assert token not in shown
+
+
+def test_a_grant_that_matches_nothing_is_told(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    told = "grant 2 of corpus shop matches no indexed document: finance/**, *.xls"
+    shop.configure(f'{GRANTS}[[corpora.grants]]\npaths = ["finance/**", "*.xls"]\nreaders = ["team:people"]\n')
+    assert ran(capsys, "apply")[1] == f"Warning: {told}\n"
+    (shop.root / "finance").mkdir()
+    (shop.root / "finance/a.md").write_text("# Costs\n")
+    assert idle_grants(shop.environment, shop.environment.settings.corpora) == [("shop", told)]
+    assert cli.run(["index", "--quiet"]) == 0
+    capsys.readouterr()
+    assert ran(capsys, "apply")[1] == ""

@@ -93,6 +93,7 @@ def test_defaults_are_what_a_file_would_hold() -> None:
         ({"server": {"cors_origin": "*"}}, "server.cors_origin must be one origin"),
         ({"server": {"cors_origin": "http://a/b"}}, "server.cors_origin must be one origin"),
         ({"chat": {"url": "localhost:11434"}}, "chat.url is no address such as"),
+        ({"store": {"url": "127.0.0.1:6333"}}, "store.url is no address such as http://localhost:6333"),
         ({"chat": {"url": "http://h:99999"}}, "chat.url is no address such as"),
         ({"chat": {"url": "http://h/?key=x"}}, "chat.url may hold no '?'"),
     ],
@@ -191,3 +192,23 @@ def test_corpora_by_name() -> None:
     assert settings.corpus(None) == settings.corpora[0]
     assert settings.corpus("two") == settings.corpora[1]
     assert settings.corpus("three") is None
+
+
+@pytest.mark.parametrize(
+    ("paths", "sentence"),
+    [
+        (["src/**", "{a,b}/**"], "corpora[0].grants[0].paths[1] may hold no '{' and no '}': "),
+        (["[{]x"], "corpora[0].grants[0].paths[0] may hold no '{'"),
+        (["!hr/**"], "corpora[0].grants[0].paths may not begin with a path that has a leading '!'"),
+    ],
+)
+def test_globs_that_would_grant_nothing_are_refused(paths: list[str], sentence: str) -> None:
+    (said,) = wrong({"corpora": [{"grants": [{"paths": paths, "readers": ["team:hr"]}]}]})
+    assert said.startswith(sentence)
+    assert "such as" in said
+
+
+def test_globs_that_mean_what_they_say_are_taken() -> None:
+    paths = ["hr/**", "!hr/holidays.md", r"\!important/**", r"templates/\{\{name\}\}/**"]
+    settings = Settings.model_validate({"corpora": [{"grants": [{"paths": paths, "readers": ["team:hr"]}]}]})
+    assert settings.corpora[0].grants[0].paths == paths
