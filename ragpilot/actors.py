@@ -14,6 +14,8 @@ from ragpilot.types import Actor, Permission
 
 LOCAL_NAME = "local"
 REFUSED = "The token is missing or not known."
+SHORTEST_TOKEN = 16
+"""Of those that people choose for themselves, in characters; ours have 46."""
 
 OWNER = Actor("owner", frozenset(), frozenset({"ingest"}))
 """Whoever owns configuration and store, where the one is brought in line with the other: can read nothing."""
@@ -29,6 +31,33 @@ def command_token(environ: Mapping[str, str]) -> str | None:
         return token or None
     what = "a blank, a line end or a control character inside" if token.isascii() else "characters beyond ASCII"
     raise AuthenticationError(f"RAGPILOT_TOKEN holds {what}, as no token does.", hint="Set it to one token alone.")
+
+
+def weak_variables(settings: Settings, variables: Mapping[str, str]) -> list[str]:
+    """A sentence for each ``env:`` token whose variable holds what could be guessed."""
+    return [
+        f"The token of the actor {actor!r} in {name} has fewer than {SHORTEST_TOKEN} characters, which is too weak."
+        for actor, name in _token_variables(settings)
+        if 0 < len(variables.get(name, "").strip()) < SHORTEST_TOKEN
+    ]
+
+
+def unset_variables(settings: Settings, variables: Mapping[str, str]) -> list[str]:
+    """A sentence for each ``env:`` token whose variable holds nothing: nobody comes in with it."""
+    return [
+        f"{name} is not set: the actor {actor!r} has no token by it"
+        for actor, name in _token_variables(settings)
+        if not variables.get(name, "").strip()
+    ]
+
+
+def _token_variables(settings: Settings) -> list[tuple[str, str]]:
+    return [
+        (actor.name, known.removeprefix("env:"))
+        for actor in settings.actors
+        for known in actor.tokens
+        if known.startswith("env:")
+    ]
 
 
 def new_token() -> str:
@@ -91,5 +120,5 @@ def _configured(actor: ActorSettings) -> Actor:
 def _matches(presented: str, known: str, variables: Mapping[str, str]) -> bool:
     if not known.startswith("env:"):
         return hmac.compare_digest(presented, known)
-    clear = variables.get(known.removeprefix("env:"), "")
+    clear = variables.get(known.removeprefix("env:"), "").strip()
     return hmac.compare_digest(presented, token_hash(clear)) and bool(clear)

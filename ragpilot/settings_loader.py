@@ -21,6 +21,7 @@ import platformdirs
 from pydantic import ValidationError
 
 from ragpilot import trust
+from ragpilot.actors import weak_variables
 from ragpilot.adhoc import remembered
 from ragpilot.config import KINDS_OF_A_FILE, SCHEMA, Environment, Settings, contradictions
 from ragpilot.config_file import ConfigFile, KeyPath, parse, read, read_bytes
@@ -93,6 +94,8 @@ def load(*, config: str | None, directory: Path | None, environ: Mapping[str, st
     origins = {key: place for layer in layers for key, place in layer.origins.items()}
     if wrong := contradictions(settings):
         raise ConfigError("\n".join(f"{origins.get(key, 'Defaults')}: {text}" for key, text in wrong))
+    if weak := weak_variables(settings, environ):
+        raise ConfigError("\n".join(weak), hint="`ragpilot actor add` and `actor token` make strong ones.")
     return Environment(
         settings=settings,
         state=state,

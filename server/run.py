@@ -18,6 +18,7 @@ from hypercorn.asyncio import serve as hypercorn_serve
 from hypercorn.config import Config, Sockets
 
 from ragpilot.access_config import AccessConfiguration
+from ragpilot.actors import unset_variables
 from ragpilot.config import Environment, contradictions
 from ragpilot.errors import ConfigError
 from ragpilot.runtime import OwnerLock, local_token, server_record
@@ -77,6 +78,8 @@ def serve(
             logger.info("listening at %s", listener.address)
             if settings.server.host in EVERY_INTERFACE and not settings.server.allowed_hosts:
                 logger.warning("other machines are refused until server.allowed_hosts says how they call this one")
+            for sentence in unset_variables(settings, os.environ):
+                logger.warning("%s", sentence)
             configuration = AccessConfiguration(environment, os.environ)
             asyncio.run(_serve(composed(environment), listener, token, configuration, idle_exit, ready))
 

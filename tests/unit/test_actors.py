@@ -8,7 +8,7 @@ import hmac
 
 import pytest
 
-from ragpilot.actors import resolve_actor
+from ragpilot.actors import resolve_actor, unset_variables
 from ragpilot.config import Settings
 from ragpilot.errors import AuthenticationError
 from ragpilot.types import Actor
@@ -114,3 +114,15 @@ def test_every_configured_token_is_compared_whichever_matches(monkeypatch: pytes
 def test_variables_of_the_process_count_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BOB_TOKEN", "from the process")
     assert resolve_actor(SETTINGS, "from the process", local_token=None).name == "bob"
+
+
+def test_variables_without_a_token_are_told() -> None:
+    assert unset_variables(SETTINGS, ENVIRON) == ["EVE_TOKEN is not set: the actor 'eve' has no token by it"]
+    assert len(unset_variables(SETTINGS, {})) == 2
+
+
+def test_line_ends_around_a_variable_do_not_count() -> None:
+    actor = resolve_actor(SETTINGS, "bobs", local_token=None, environ={"BOB_TOKEN": "bobs\n"})
+    assert actor.name == "bob"
+    with pytest.raises(AuthenticationError):
+        resolve_actor(SETTINGS, "", local_token=None, environ={"BOB_TOKEN": " \n"})

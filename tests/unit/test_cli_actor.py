@@ -266,7 +266,7 @@ def test_list_shows_fingerprints_and_no_hash(
     assert f"token {FIRST[:12]}\n" in shown
     assert "token env:CI_TOKEN (not set here)" in shown
     assert FIRST[:13] not in shown
-    monkeypatch.setenv("CI_TOKEN", "x")
+    monkeypatch.setenv("CI_TOKEN", "x" * 16)
     assert "not set" not in ran(capsys, "list")[0]
     listed: list[dict[str, Any]] = json.loads(ran(capsys, "list", "--json")[0])
     assert [(actor["name"], len(actor["tokens"])) for actor in listed] == [("ann", 2), ("ci", 2)]

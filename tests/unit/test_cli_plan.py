@@ -107,7 +107,7 @@ name = "ann"
 principals = ["team:everyone"]
 tokens = ["env:ANN"]
 """)
-    monkeypatch.setenv("ANN", "anns-own-token")
-    monkeypatch.setenv("RAGPILOT_TOKEN", "anns-own-token")
+    monkeypatch.setenv("ANN", "anns-own-long-token")
+    monkeypatch.setenv("RAGPILOT_TOKEN", "anns-own-long-token")
     assert cli.run(["--config", str(config), "index", "--plan"]) == 1
     assert "may not index" in capfd.readouterr().err

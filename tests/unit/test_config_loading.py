@@ -250,3 +250,12 @@ def test_state_folders_are_told_apart_by_path_not_by_name(machine: Machine, tmp_
     (tmp_path / "link").symlink_to(one)
     assert machine.load(at=tmp_path / "link").state == machine.load(at=one).state
     assert machine.load(at=Path("/")).state.name.startswith("root-")
+
+
+def test_a_token_that_could_be_guessed_is_refused(machine: Machine) -> None:
+    machine.config.write_text(FILE + '[[actors]]\nname = "ann"\ntokens = ["env:ANN"]\n')
+    said = machine.refused(ANN="kurz-und-geheim\n")
+    assert "The token of the actor 'ann' in ANN has fewer than 16 characters, which is too weak." in said
+    assert "geheim" not in said
+    assert machine.load(ANN="sixteen-letters!\n").settings.actors[0].tokens == ["env:ANN"]
+    assert machine.load().settings.actors[0].tokens == ["env:ANN"]  # unset: this may not be the server's environment
