@@ -30,6 +30,7 @@ CERTIFICATE_HINT = "Name a file with the certificate of its authority in SSL_CER
 SHOWN_CHARS = 400
 """The most of a service's own words that goes into a message."""
 
+_NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"})
 # Terminal controls and bidirectional overrides: a service's words end up in terminals and logs.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -69,7 +70,7 @@ class Service:
         if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.UnsupportedProtocol):
             return self.unavailable(
                 f"{self.vendor} cannot be reached at {self.url}: {connect_words(error, words)}.",
-                hint=connect_hint(error, f"{self.section}.url"),
+                hint=connect_hint(error, f"{self.section}.url", self.url),
             )
         if isinstance(error, httpx.TimeoutException):
             return self.late(f"{self.vendor} at {self.url} took too long: {words}.")
@@ -78,7 +79,8 @@ class Service:
     def foreign(self, what: str) -> RagPilotError:
         """Something answers at the address, but not this service."""
         return self.unavailable(
-            f"What answers at {self.url} is no {self.vendor}: {what}.", hint=f"Check {self.section}.url in config.toml."
+            f"What answers at {self.url} is no {self.vendor.removeprefix('The ')}: {what}.",
+            hint=f"Check {self.section}.url in config.toml.",
         )
 
 
@@ -91,14 +93,21 @@ def connect_words(error: httpx.HTTPError, words: str) -> str:
             return "connection refused"
         if isinstance(cause, ssl.SSLCertVerificationError):
             return f"its certificate was not accepted ({cause.verify_message})"
-    return words
+    return "it speaks http, not https" if _speaks_no_tls(error) else words
 
 
-def connect_hint(error: httpx.HTTPError, key: str) -> str:
-    """The next step; ``key`` is the setting that holds the address."""
+def connect_hint(error: httpx.HTTPError, key: str, url: str) -> str:
+    """The next step; ``key`` is the setting that holds the address, ``url``."""
+    if _speaks_no_tls(error):
+        return f"Write http://{url.partition('://')[2]} for {key} in config.toml."
     if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in _causes(error)):
         return CERTIFICATE_HINT
     return f"Start it, or set {key} in config.toml."
+
+
+def _speaks_no_tls(error: httpx.HTTPError) -> bool:
+    """Whether the handshake met something that is no TLS at all; its name depends on the version of OpenSSL."""
+    return any(isinstance(cause, ssl.SSLError) and cause.reason in _NO_TLS for cause in _causes(error))
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

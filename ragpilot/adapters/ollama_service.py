@@ -70,7 +70,7 @@ def refusal(service: Service, model: str, reply: Reply) -> RagPilotError:
     if reply.status in {401, 403}:
         return service.unavailable(
             f"Ollama at {service.url} refused the request ({reply.status}): {words}.",
-            hint=f"Check the variable that {service.section}.api_key_env names.",
+            hint=f"Put its key into an environment variable and name that in {service.section}.api_key_env.",
         )
     if reply.status in {429, 502, 503, 504}:
         return service.unavailable(

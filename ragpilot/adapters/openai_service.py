@@ -11,6 +11,7 @@ from ragpilot.adapters.http import Reply, Service, fetch
 from ragpilot.errors import ConfigError, RagPilotError
 
 PROBE_SECONDS = 10.0
+ENDPOINTS = {"chat": "chat/completions", "embedder": "embeddings"}
 
 _TOO_LONG = re.compile(
     r"context (?:length|size|window)|maximum (?:context|input)|too (?:large|long)|physical batch size|exceed.*tokens",
@@ -40,8 +41,8 @@ def is_too_long(reply: Reply) -> bool:
     return reply.status in {400, 413, 422, 500} and bool(_TOO_LONG.search(reply.complaint()))
 
 
-def refusal(service: Service, model: str, reply: Reply) -> RagPilotError:
-    """The error of a status other than 200."""
+def refusal(service: Service, model: str, reply: Reply, endpoint: str | None = None) -> RagPilotError:
+    """The error of a status other than 200; ``endpoint`` is what was asked, where it is not that of the section."""
     words = reply.complaint()
     section = service.section
     if reply.status in {401, 403}:
@@ -51,8 +52,10 @@ def refusal(service: Service, model: str, reply: Reply) -> RagPilotError:
         )
     if reply.status == httpx.codes.NOT_FOUND:
         return service.unavailable(
-            f"{service.vendor} at {service.url} has no such model or endpoint for {model} (404): {words}.",
-            hint=f"Check {section}.model and {section}.url in config.toml; GET {service.url}/models lists its models.",
+            f"{service.vendor} has no such model or endpoint for {model}: "
+            f"{service.url}/{endpoint or ENDPOINTS[section]} answered 404 ({words}).",
+            hint=f"Check {section}.model and {section}.url in config.toml, to which /v1 is added where it names no "
+            f"version; GET {service.url}/models lists its models.",
         )
     if reply.status in {429, 502, 503, 504}:
         return service.unavailable(
@@ -77,7 +80,7 @@ async def models(service: Service, client: httpx.AsyncClient) -> dict[str, dict[
         ) from None
     listed = reply.body.get("data") if isinstance(reply.body, dict) else None
     if reply.status != httpx.codes.OK:
-        raise refusal(service, "its models", reply)
+        raise refusal(service, "its models", reply, "models")
     if not isinstance(listed, list):
         raise service.foreign("/models gave no list of models")
     return {str(model["id"]): model for model in listed if isinstance(model, dict) and "id" in model}

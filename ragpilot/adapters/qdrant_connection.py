@@ -41,6 +41,11 @@ OLDEST = (1, 19)
 NEWEST_KNOWN = (1, 21)
 """One minor version ahead of the client, as its makers promise."""
 DEFAULT_PORT = 6333
+GRPC_PORT = 6334
+PORTS_HINT = (
+    f"If this is its gRPC port: store.url wants the one of REST ({DEFAULT_PORT}); "
+    f"that of gRPC ({GRPC_PORT}) goes into store.grpc_port."
+)
 CONNECTIONS = httpx.Limits(max_connections=None, max_keepalive_connections=8, keepalive_expiry=4.0)
 """The client's own are closed after each request to this machine."""
 RETRIES = 3
@@ -215,9 +220,12 @@ class QdrantConnection:
         if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
             return StoreUnavailableError(
                 f"Qdrant cannot be reached at {self.url}: {connect_words(error, words)}.",
-                hint=connect_hint(error, "store.url"),
+                hint=connect_hint(error, "store.url", self.url),
             )
-        return StoreUnavailableError(f"The connection to Qdrant at {self.url} was lost: {words}.")
+        rest = isinstance(error, httpx.RemoteProtocolError) or urlsplit(self.url).port == GRPC_PORT
+        return StoreUnavailableError(
+            f"The connection to Qdrant at {self.url} was lost: {words}.", hint=PORTS_HINT if rest else ""
+        )
 
     def _refused(self, error: UnexpectedResponse) -> Exception:
         status = error.status_code or 0
@@ -259,6 +267,11 @@ class QdrantConnection:
         )
 
     def _denied(self, words: str) -> StoreUnavailableError:
+        if not self._api_key:
+            return StoreUnavailableError(
+                f"Qdrant at {self.url} asks for a key: {words}.",
+                hint="Put it into an environment variable and name that in store.api_key_env.",
+            )
         return StoreUnavailableError(
             f"Qdrant at {self.url} refused the key: {words}.",
             hint="Check the variable that store.api_key_env names.",

@@ -7,7 +7,8 @@ import json
 import socket
 import ssl
 import struct
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -172,3 +173,19 @@ async def _read(reader: asyncio.StreamReader) -> Request | None:
     headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     raw = await reader.readexactly(int(headers.get("content-length", "0")))
     return Request(method, path, headers, json.loads(raw) if raw else None)
+
+
+@asynccontextmanager
+async def plain_server() -> AsyncIterator[int]:
+    """The port of a server of plain HTTP that answers whatever is sent first, a TLS handshake too, with 400."""
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        with suppress(ConnectionError):
+            await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(refuse, "127.0.0.1", 0)
+    async with server:
+        yield int(server.sockets[0].getsockname()[1])

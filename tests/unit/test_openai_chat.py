@@ -18,7 +18,7 @@ from ragpilot.errors import (
 )
 from ragpilot.types import ModelUsage, Prompt
 from tests.builders import block, hit
-from tests.protocol.http_server import ProtocolServer, Reply, Request
+from tests.protocol.http_server import ProtocolServer, Reply, Request, plain_server
 from tests.protocol.openai_server import OpenAiServer, event
 
 pytestmark = pytest.mark.timeout(20)
@@ -161,8 +161,24 @@ async def test_no_server_and_another_program_are_said(unused_tcp_port: int) -> N
         await reply.whole(200, b"<html>hello</html>", "text/html")
 
     async with ProtocolServer(website) as server, aclosing(OpenAiChat(server.url, "qwen")) as chat:
-        with pytest.raises(ChatModelUnavailableError, match="/models gave no list"):
+        with pytest.raises(ChatModelUnavailableError, match="is no OpenAI-compatible server: /models gave no list"):
             await answer(chat)
+
+
+@pytest.mark.asyncio
+async def test_a_wrong_address_says_what_was_asked() -> None:
+    async def nowhere(request: Request, reply: Reply) -> None:
+        await reply.whole(404, b"<h1>Not here</h1>", "text/html")
+
+    async with ProtocolServer(nowhere) as server, aclosing(OpenAiChat(f"{server.url}/api", "qwen")) as chat:
+        with pytest.raises(ChatModelUnavailableError, match=f"{server.url}/api/v1/[a-z/]+ answered 404") as raised:
+            await answer(chat)
+        assert "/v1 is added" in raised.value.hint
+
+    async with plain_server() as port, aclosing(OpenAiChat(f"https://127.0.0.1:{port}", "qwen")) as chat:
+        with pytest.raises(ChatModelUnavailableError, match="it speaks http, not https") as raised:
+            await answer(chat)
+    assert raised.value.hint == f"Write http://127.0.0.1:{port}/v1 for chat.url in config.toml."
 
 
 # --- faults of the wire -------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from ragpilot.adapters.qdrant_connection import ExistsError, MissingError, Qdran
 from ragpilot.errors import ChatModelUnavailableError, StoreError, StoreUnavailableError
 from tests.protocol.certificates import Certificate, certificate
 from tests.protocol.grpc_server import GrpcServer, refusing
-from tests.protocol.http_server import ProtocolServer, Reply, Request
+from tests.protocol.http_server import ProtocolServer, Reply, Request, plain_server
 from tests.protocol.qdrant_server import QdrantServer
 
 pytestmark = [
@@ -79,8 +79,8 @@ async def test_a_server_that_says_how_long_to_wait_is_waited_for_within_reason(m
         (Code.NOT_FOUND, "Collection `c` doesn't exist!", MissingError, "doesn't exist"),
         (Code.ALREADY_EXISTS, "there", ExistsError, "there"),
         (Code.INVALID_ARGUMENT, "Collection `c` already exists!", ExistsError, "already exists"),
-        (Code.UNAUTHENTICATED, "Invalid API key", StoreUnavailableError, r"refused the key.*store\.api_key_env"),
-        (Code.PERMISSION_DENIED, "Forbidden", StoreUnavailableError, r"refused the key.*store\.api_key_env"),
+        (Code.UNAUTHENTICATED, "Invalid API key", StoreUnavailableError, r"asks for a key: .*store\.api_key_env"),
+        (Code.PERMISSION_DENIED, "Forbidden", StoreUnavailableError, r"asks for a key: .*store\.api_key_env"),
         (Code.INVALID_ARGUMENT, "Wrong \x1b[31mdimension", StoreError, r"\(INVALID_ARGUMENT\): Wrong \ufffd\[31m"),
         (Code.INTERNAL, "panicked", StoreError, r"\(INTERNAL\): panicked"),
         (Code.UNIMPLEMENTED, "", StoreError, r"\(UNIMPLEMENTED\)"),
@@ -114,6 +114,26 @@ async def test_a_silent_grpc_port_and_a_closed_one_are_left(unused_tcp_port: int
 # --- REST -----------------------------------------------------------------------------------------------
 
 
+async def test_the_grpc_port_in_place_of_that_of_rest_is_told_apart() -> None:
+    async with GrpcServer() as server:
+        url = f"http://127.0.0.1:{server.port}"
+        async with aclosing(QdrantConnection(url, pause=0.0)) as connection:
+            with pytest.raises(
+                StoreUnavailableError, match=r"REST \(6333\); that of gRPC \(6334\) goes into store\.grpc_port"
+            ):
+                await connection.version()
+
+
+async def test_https_to_a_server_of_plain_http_is_said() -> None:
+    async with plain_server() as port:
+        url = f"https://127.0.0.1:{port}"
+        async with aclosing(QdrantConnection(url, pause=0.0)) as connection:
+            with pytest.raises(StoreUnavailableError) as raised:
+                await connection.version()
+    assert raised.value.message == f"Qdrant cannot be reached at {url}: it speaks http, not https."
+    assert raised.value.hint == f"Write http://127.0.0.1:{port} for store.url in config.toml."
+
+
 @pytest.mark.parametrize(
     ("status", "body", "kind", "said"),
     [
@@ -124,7 +144,7 @@ async def test_a_silent_grpc_port_and_a_closed_one_are_left(unused_tcp_port: int
         (200, b"null", "application/json", "is no Qdrant"),
         (200, b'{"result": {"count": "many"}}', "application/json", "is no Qdrant"),
         pytest.param(200, b"[" * 100_000, "application/json", "is no Qdrant", id="nested"),
-        (403, b"Forbidden", "text/plain", r"refused the key: Forbidden.*store\.api_key_env"),
+        (403, b"Forbidden", "text/plain", r"asks for a key: Forbidden.*store\.api_key_env"),
         (500, b"<h1>oops\x1b[2J</h1>", "text/html", r"\(500\): oops\ufffd"),
         (400, b'{"status": {"error": "Wrong input: 1 != 2"}}', "application/json", r"\(400\): Wrong input: 1 != 2"),
     ],
