@@ -9,7 +9,7 @@ from contextlib import aclosing
 from copy import copy
 from typing import Any
 
-from ragpilot.citations import mark_cited, sources_of
+from ragpilot.citations import citation_line, mark_cited, sources_of
 from ragpilot.config import Settings
 from ragpilot.corpora import resolve_corpus
 from ragpilot.errors import ChatModelError, RagPilotError
@@ -221,9 +221,17 @@ def _beyond_trace(hits: tuple[Hit, ...], trace: tuple[dict[str, Any], ...]) -> l
     """Hits whose rank among all candidates lies behind the traced ones."""
     traced = {row["id"] for row in trace}
     return [
-        {"rank": None, "id": hit.chunk.id, "cosine": round(hit.score, 4), "also_at": list(hit.also_at), "fate": "hit"}
+        {
+            "rank": None,
+            "id": chunk.id,
+            "source": citation_line(chunk.path, chunk.start_line, chunk.end_line, chunk.symbol),
+            "cosine": round(hit.score, 4),
+            "signals": dict(hit.signals),
+            "also_at": list(hit.also_at),
+            "fate": "hit",
+        }
         for hit in hits
-        if hit.chunk.id not in traced
+        if (chunk := hit.chunk).id not in traced
     ]
 
 

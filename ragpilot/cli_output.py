@@ -10,6 +10,7 @@ from typing import Any, TextIO
 
 from ragpilot.errors import RagPilotError
 from ragpilot.events import Done
+from ragpilot.near_misses import gate_missed, score_of
 from ragpilot.terminal_text import clean, clean_line
 from ragpilot.types import IngestReport, LeftOut, NearMiss, Source
 
@@ -81,11 +82,17 @@ def hits(found: Sequence[Mapping[str, Any]]) -> None:
         line(f"{number}. {where} ({hit['score']:.2f}){_STALE if hit.get('stale') else ''}")
 
 
-def near_misses(found: Iterable[NearMiss]) -> None:
-    """What came closest and was rejected; on stderr, for these are no sources."""
+def near_misses(found: Sequence[NearMiss], evidence: float) -> None:
+    """What came closest and was rejected, and by what; on stderr, for these are no sources.
+
+    ``evidence``: the question's, which the gate judges.
+    """
+    lacking = gate_missed(found, evidence)
+    if lacking:
+        note(f"Not enough for an answer: {lacking}.")
     for miss in found:
         where = place(miss.path, miss.start_line, miss.end_line, miss.symbol)
-        note(f"Close, but not close enough: {where} ({miss.score:.2f}; the {miss.bound} needs {miss.needed:.2f})")
+        note(f"Close, but not close enough: {where} ({score_of(miss)})")
 
 
 def done(end: Done) -> None:
@@ -97,7 +104,7 @@ def done(end: Done) -> None:
         note(f"Warning: the answer cites {numbers}, which is no source.")
     for warning in end.warnings:
         note(f"Warning: {warning}")
-    near_misses(end.near_misses)
+    near_misses(end.near_misses, end.plan.get("evidence", 0.0))
 
 
 def receipt(end: Done) -> None:

@@ -118,13 +118,18 @@ def source_from_wire(data: Mapping[str, Any]) -> Source:
     return _build(Source, data)
 
 
+def near_miss_from_wire(data: Mapping[str, Any]) -> NearMiss:
+    """A NearMiss from its JSON form."""
+    return _build(NearMiss, data)
+
+
 def done_from_wire(data: Mapping[str, Any]) -> Done:
     """A Done from its JSON form."""
     return _build(
         Done,
         data,
         outcome=Outcome(data["outcome"]),
-        near_misses=tuple(_build(NearMiss, item) for item in data.get("nearMisses", ())),
+        near_misses=tuple(near_miss_from_wire(item) for item in data.get("nearMisses", ())),
         receipt=tuple(data.get("receipt", ())),
         unsupported=tuple(data.get("unsupported", ())),
         warnings=tuple(data.get("warnings", ())),

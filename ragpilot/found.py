@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from ragpilot.citations import citation_line
@@ -55,20 +56,29 @@ class Found:
         return self.bounds.gate is None or self.evidence >= self.bounds.gate
 
     def near_misses(self) -> tuple[NearMiss, ...]:
-        """The best that were rejected, with the bound they failed; none that is far from it, for it would mislead."""
-        best = sorted(self.ranked, key=lambda item: -item.cosine)[:NEAR_MISSES]
-        misses = [self._near_miss(item) for item in best]
-        return tuple(miss for miss in misses if miss.score >= NEAR * miss.needed)
+        """The best ranked that were rejected, in ranking order, each with its cosine and the bound that kept it out.
+
+        None that is far from its bound, for it would mislead: the gate is a bound on the question's evidence.
+        """
+        near = (item for item in self.ranked if self._is_near(item))
+        return tuple(self._near_miss(item) for item in islice(near, NEAR_MISSES))
+
+    def _is_near(self, item: Ranked) -> bool:
+        if self._failed_floor(item):
+            return item.cosine >= NEAR * self.bounds.floor
+        return self.evidence >= NEAR * (self.bounds.gate or 0.0)
+
+    def _failed_floor(self, item: Ranked) -> bool:
+        return self.passes_gate or not self.reaches_floor(item)
 
     def _near_miss(self, item: Ranked) -> NearMiss:
-        chunk = item.candidate.chunk
-        floored = self.passes_gate or item.cosine < self.bounds.floor
+        chunk, floored = item.candidate.chunk, self._failed_floor(item)
         return NearMiss(
             path=chunk.path,
             symbol=chunk.symbol,
             start_line=chunk.start_line,
             end_line=chunk.end_line,
-            score=round(item.cosine if floored else self.evidence, 4),
+            score=round(item.cosine, 4),
             bound="floor" if floored else "gate",
             needed=self.bounds.floor if floored else self.bounds.gate or 0.0,
         )

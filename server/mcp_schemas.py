@@ -156,6 +156,9 @@ class MissResult(Result):
     start_line: int
     end_line: int
     score: float
+    """Its cosine."""
+    bound: str
+    """What it failed: "floor" by its score, "gate" by the evidence of the whole question; needed is in those terms."""
     needed: float
 
 

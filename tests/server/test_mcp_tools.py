@@ -225,7 +225,7 @@ async def test_nothing_near_enough_is_an_empty_result_and_no_error(server: Runni
         "Nothing in the index is near enough.\nClose: core/prompting.py:1-2 (fill) has 0.35"
     )
     (miss, *_) = found.structured_content["nearMisses"]
-    assert (miss["filePath"], miss["needed"]) == ("core/prompting.py", 0.5)
+    assert (miss["filePath"], miss["bound"], miss["needed"]) == ("core/prompting.py", "floor", 0.5)
     assert "path" not in miss
     assert (len(lower.structured_content["hits"]), lower.structured_content["floor"]) == (1, 0.35)
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 from textual.widgets import Markdown
@@ -11,6 +12,7 @@ from ragpilot.events import AnswerEvent, Failed, Sources, Token
 from ragpilot.types import NOT_FOUND_ANSWER, Outcome, Turn
 from tests.tui.host import Connector, ask, opened, reach, seen, toasts, until
 from tests.tui.scripted import ANSWER, SOURCES, ScriptedBackend, answered, done, not_found, source
+from tests.tui.scripted import NEAR_MISSES as MISSES
 from tui.widgets import conversation
 from tui.widgets.exchange import ExchangeState as State
 from tui.widgets.refusal import NEAR_MISSES, Failure, NotFound
@@ -68,6 +70,20 @@ async def test_what_is_to_be_known_of_an_answer_is_told() -> None:
         await reach(pilot, await ask(app, pilot), State.ANSWERED)
         assert "! [9], [11] in this answer names no source." in seen(app)
         assert "! The answer was cut at the generation limit. [/b]" in seen(app)
+
+
+@pytest.mark.asyncio
+async def test_what_the_gate_rejected_shows_its_scores_and_the_evidence_once() -> None:
+    misses = tuple(replace(miss, bound="gate", needed=0.5, score=0.6 + at / 100) for at, miss in enumerate(MISSES))
+    end = done(Outcome.NOT_FOUND, model=None, near_misses=misses, plan={"evidence": 0.4})
+    async with opened(ScriptedBackend([Token(NOT_FOUND_ANSWER), Sources(()), end]), size=(80, 24)) as (app, pilot):
+        exchange = await ask(app, pilot)
+        await until(pilot, lambda: exchange.query(NotFound))
+        await until(pilot, lambda: NEAR_MISSES in seen(app))
+        shown = seen(app)
+        assert shown.count("Closest, but under the bound: evidence 0.40, the gate needs 0.50") == 1
+        assert "0.60  docs/guide.md:10-24  Install" in shown
+        assert "0.61  " in shown
 
 
 @pytest.mark.asyncio

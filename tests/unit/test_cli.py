@@ -166,7 +166,7 @@ def test_the_not_found_answer_is_the_whole_of_stdout(work: Path, monkeypatch: py
     assert cli.run(["ask", "what is the capital of France?"]) == 3
     stdout, stderr = capture()
     assert stdout == "Not found in the indexed sources.\n"
-    assert "docs/a.md:3 (0.31; the floor needs 0.35)" in stderr
+    assert "docs/a.md:3 (0.31, the floor needs 0.35)" in stderr
     assert "Warning: two readings" in stderr
 
 
@@ -334,13 +334,15 @@ def test_a_search(work: Path, monkeypatch: pytest.MonkeyPatch, capture: Any) -> 
 
 
 def test_a_search_that_finds_nothing(work: Path, monkeypatch: pytest.MonkeyPatch, capture: Any) -> None:
-    miss = {"path": "a.py", "startLine": 1, "endLine": 2, "symbol": None, "score": 0.3}
-    install(monkeypatch, FakeSession(found={"hits": [], "floor": 0.35, "gate": 0.6, "nearMisses": [miss]}))
+    miss = {"path": "a.py", "startLine": 1, "endLine": 2, "symbol": None, "score": 0.7, "bound": "gate", "needed": 0.6}
+    found = {"hits": [], "floor": 0.35, "gate": 0.6, "evidence": 0.5, "nearMisses": [miss, {**miss, "score": 0.65}]}
+    install(monkeypatch, FakeSession(found=found))
     assert cli.run(["search", "q"]) == 0
     stdout, stderr = capture()
     assert stdout == ""
     assert "Nothing passes the floor 0.35 and gate 0.60." in stderr
-    assert "a.py:1-2 (0.30)" in stderr
+    assert stderr.count("Not enough for an answer: evidence 0.50, the gate needs 0.60.\n") == 1
+    assert "Close, but not close enough: a.py:1-2 (0.70)\nClose, but not close enough: a.py:1-2 (0.65)\n" in stderr
 
 
 def test_index_reports_every_corpus(work: Path, monkeypatch: pytest.MonkeyPatch, capture: Any, tmp_path: Path) -> None:

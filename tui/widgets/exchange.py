@@ -131,7 +131,8 @@ class Exchange(Vertical):
         if done.outcome is Outcome.NOT_FOUND:
             await self._answer.settle()
             self._answer.display = False
-            await self.mount(NotFound(done.near_misses, done.warnings), before=self._meta)
+            lacking = NotFound(done.near_misses, done.warnings, evidence=done.plan.get("evidence", 0.0))
+            await self.mount(lacking, before=self._meta)
             self.state = ExchangeState.NOT_FOUND
             self._meta.update(f"Searched in {duration(seconds)}.")
             return

@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from ragpilot.errors import RagPilotError
+from ragpilot.near_misses import gate_missed, score_of
 from ragpilot.types import NOT_FOUND_ANSWER, NearMiss
 from tui.text import clean_line, plain, shorten_start
 
@@ -21,8 +22,9 @@ _SHOWN: Final = 5
 class NotFound(Vertical):
     """The not-found answer: not an error, and nothing of it is a source."""
 
-    def __init__(self, near_misses: Sequence[NearMiss], notes: Sequence[str] = ()) -> None:
+    def __init__(self, near_misses: Sequence[NearMiss], notes: Sequence[str] = (), *, evidence: float = 0.0) -> None:
         super().__init__()
+        self._evidence = evidence
         self._near_misses = near_misses[:_SHOWN]
         self._notes = notes
 
@@ -33,13 +35,15 @@ class NotFound(Vertical):
         for note in self._notes:
             yield Static(plain(note), markup=False, classes="note")
         if self._near_misses:
-            yield Static(NEAR_MISSES, markup=False, classes="near-title")
+            lacking = gate_missed(self._near_misses, self._evidence)
+            title = f"{NEAR_MISSES}: {lacking}" if lacking else NEAR_MISSES
+            yield Static(title, markup=False, classes="near-title")
             for miss in self._near_misses:
                 yield NearMissRow(miss)
 
 
 class NearMissRow(Static):
-    """One rejected passage: its score, what it needed, and where it stands. Not a source, so it cannot be opened."""
+    """One rejected passage: its score, the floor it missed, and where it stands. Not a source: it cannot be opened."""
 
     def __init__(self, miss: NearMiss) -> None:
         super().__init__(markup=False)
@@ -48,7 +52,7 @@ class NearMissRow(Static):
     def render(self) -> Content:
         """One line, the path cut from its start where it does not fit."""
         miss = self._miss
-        score = f"{miss.score:.2f}, needs {miss.needed:.2f}  "
+        score = f"{score_of(miss, needs='needs')}  "
         place = f"{clean_line(miss.path)}:{miss.start_line}-{miss.end_line}"
         symbol = f"  {clean_line(miss.symbol)}" if miss.symbol else ""
         place = shorten_start(place, max(self.size.width - len(score), 8))
