@@ -44,7 +44,8 @@ _GENERATED_MARK = re.compile(
     rf"|(?:\w+ ){{0,2}}(?:(?:is|was) )?{_GENERATED}(?: code| source| content)?"
     rf"(?: (?:by|for|from|with|using|on|at|through|via)\b[^\"'`]{{0,120}}?)?[\s.,;:!()-]+{_DO_NOT}"
     rf"|[^\"'`]{{0,200}}\. generated\W{{1,3}}{_DO_NOT}"
-    rf"|(?:note\W+|warning\W+)?{_DO_NOT}(?: this file| this code| it| by hand| manually| directly){{0,2}}\s?[.,;:!()-]+\s?(?:(?:this|it) )?"
+    rf"|(?:note\W+|warning\W+)?{_DO_NOT}(?: this file| this code| it| by hand| manually| directly){{0,2}}"
+    rf"\s?[.,;:!()-]+\s?(?:(?:this|it) )?"
     rf"(?:(?:file|code) )?(?:(?:is|was|has been) )?{_GENERATED}(?: by\b|\W*$|(?! (?:and|or|that|which)\b))"
     # what well-known tools say
     r"|(?:[\w ]{1,40}, )?made by gnu bison\b|generated protocol buffer code\b"
@@ -58,6 +59,8 @@ _CODE = "\0"
 """Stands for a line that is no comment."""
 
 _MINIFIED_NAME = re.compile(r"[.-](?:min|bundle|chunk)\.(?:js|mjs|cjs|css)$")
+_MINIFIED_TYPES = frozenset("code-javascript code-typescript style template config".split())
+_BLANKS = 0.1
 _LONG_LINE = 1000
 _MINIFIED_MEAN = 250
 _MINIFIED_SIZE = 2000
@@ -131,7 +134,10 @@ def _generated(text: str, source_type: str) -> Refusal | None:
     if source_type.startswith("docs"):
         return None
     lines = text[:8000].split("\n", _MARK_LINES)[:_MARK_LINES]
-    said = [_LEADER.sub("", line[:300]).strip() if _COMMENT.match(line) else _CODE for line in lines]
+    said = [
+        _LEADER.sub("", line[:300]).strip().removesuffix("*/").rstrip() if _COMMENT.match(line) else _CODE
+        for line in lines
+    ]
     said = [part for part in said if part]
     marked = any(any(map(_GENERATED_MARK.match, (part, f"{part} {after}"))) for part, after in pairwise([*said, _CODE]))
     return Refusal(Reason.GENERATED) if marked else None
@@ -145,9 +151,22 @@ def _minified(text: str, source_type: str) -> Refusal | None:
     long = sum(len(line) for line in lines if len(line) > _LONG_LINE and not _is_rule(line))
     if long < _SMALL_DATA and _written(lines) >= _WRITTEN_LINES:
         return None  # code that people have written, around an image or a table
-    if total and total / len(lines) > _MINIFIED_MEAN and long > total / 2:
+    if source_type not in _MINIFIED_TYPES:  # what nobody minifies has long lines around data, if there is much of it
+        return Refusal(Reason.DATA, "in long lines") if long > max(_SMALL_DATA, total / 2) else None
+    large_data = source_type == "config" and long > _SMALL_DATA
+    if total and total / len(lines) > _MINIFIED_MEAN and long > total / 2 and (_is_dense(lines) or large_data):
         return Refusal(Reason.DATA if source_type == "config" else Reason.MINIFIED)
     return None
+
+
+def _is_dense(lines: list[str]) -> bool:
+    """Whether long lines have few blanks, as machines write them; prose on one line has one behind every word."""
+    long = [line for line in lines if len(line) > _LONG_LINE]
+    return sum(map(_blanks, long)) < _BLANKS * sum(map(len, long))
+
+
+def _blanks(line: str) -> int:
+    return line.count(" ") + line.count("\t")
 
 
 def _written(lines: list[str]) -> int:

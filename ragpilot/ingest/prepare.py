@@ -23,7 +23,7 @@ from ragpilot.ingest.secrets import redact
 from ragpilot.ingest.walk import FileEntry
 from ragpilot.types import Chunk, Document, IndexedChunk, LeftOut, SparseVector
 
-RULES_VERSION = "8"
+RULES_VERSION = "9"
 """Changes when the same file would be refused, decoded, typed or redacted otherwise."""
 
 _NOTEBOOK_FACTOR = 10
