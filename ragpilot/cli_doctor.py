@@ -38,10 +38,11 @@ def doctor(start: Start, *, fix: bool, as_json: bool) -> int:
     from ragpilot.events import to_wire
     from ragpilot.settings_loader import load
 
+    environment: Environment | None
     try:
         environment = load(config=start.config, directory=start.directory, environ=os.environ)
     except ConfigError as error:
-        findings = [diagnosis.from_error(error)]
+        environment, findings = None, [diagnosis.from_error(error)]
     else:
         findings = asyncio.run(examine(environment))
     if as_json:
@@ -50,7 +51,7 @@ def doctor(start: Start, *, fix: bool, as_json: bool) -> int:
         for line in diagnosis.render(findings):
             out.line(line)
     if fix:
-        _fix(start, diagnosis.proposed(findings))
+        _fix(start, diagnosis.proposed(findings), environment)
     return 0 if diagnosis.is_well(findings) else 1
 
 
@@ -59,13 +60,18 @@ async def examine(environment: Environment) -> list[Finding]:
     from ragpilot.bootstrap import survey_services
     from ragpilot.doctor import examine_configuration
     from ragpilot.grants_report import idle_grants
-    from ragpilot.runtime import find_server
+    from ragpilot.runtime import changed_since, find_server
     from ragpilot.types import Finding
 
     findings = [*examine_configuration(environment), *await survey_services(environment)]
     idle = await asyncio.to_thread(idle_grants, environment, environment.settings.corpora)
     findings += [Finding(f"corpus {name}", "note", f"{told}.", "Look at its paths.") for name, told in idle]
     record = await find_server(environment.state)
+    if record is not None:
+        findings += [
+            Finding("server", "note", told[0].upper() + told[1:], "Stop the server and start it: ragpilot serve")
+            for told in await asyncio.to_thread(changed_since, record, environment.files)
+        ]
     return findings + (await _parts(environment) if record is None else await _server(environment, record.address))
 
 
@@ -163,16 +169,33 @@ def _uncalibrated(environment: Environment, name: str) -> list[Finding]:
     return [Finding("embedder", "note", text, "Fit them: ragpilot calibrate")]
 
 
-def _fix(start: Start, settings: dict[str, str | int | bool]) -> None:
-    """Show what the findings would put into the user's own file; write it if told to."""
+def _file_to_fix(start: Start, environment: Environment | None) -> Path:
+    """The file whose word counts, if its user has said that it may be trusted; else the user's own."""
+    from ragpilot.config_file import read
+    from ragpilot.settings_loader import own_file, state_home
+    from ragpilot.trust import is_trusted
+
+    own = own_file(config=start.config, environ=os.environ)
+    last = Path(environment.files[-1]) if environment and environment.files else own
+    if last == own:
+        return own
+    if is_trusted(state_home(os.environ), read(last)):
+        return last
+    out.note(f"{last} is in force over {own}, but came with its folder and is not trusted, so that it may not set all")
+    out.note("that your own file may. This is for your own; what both set, the folder's decides. See `ragpilot trust`.")
+    return own
+
+
+def _fix(start: Start, settings: dict[str, str | int | bool], environment: Environment | None) -> None:
+    """Show what the findings would put into the file that is in force; write it if told to."""
     from ragpilot.actor_file import open_file, save
     from ragpilot.config_edit import SCHEMA_LINE, with_settings
-    from ragpilot.settings_loader import own_file, state_home
+    from ragpilot.settings_loader import state_home
 
     if not settings:
         out.note("There is nothing to be set in config.toml.")
         return
-    file = open_file(own_file(config=start.config, environ=os.environ))
+    file = open_file(_file_to_fix(start, environment))
     edited = with_settings(file.text, settings)
     lines = difflib.unified_diff(
         file.text.splitlines(), edited.splitlines(), str(file.path), str(file.path), lineterm=""

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ragpilot import bootstrap, calibrations, cli_session, runtime
+from ragpilot import bootstrap, calibrations, cli_commands, cli_session, runtime
 from ragpilot.adapters import survey
 from ragpilot.bootstrap import ChosenChat
 from ragpilot.cli import run
@@ -288,6 +288,27 @@ def test_a_named_file_keeps_all_that_it_says(stand: Stand, monkeypatch: pytest.M
     )
 
 
+@pytest.mark.usefixtures("ollama")
+def test_the_file_in_force_is_offered_if_it_is_trusted_and_else_it_is_said(
+    stand: Stand, own_environment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = stand.folder / "config.toml"
+    own = own_environment / ".config" / "ragpilot" / "config.toml"
+    file.write_text('schema = "ragpilot/1"\n\n[retrieval]\ntop_k = 3\n')
+    answer(monkeypatch, "n")
+    run(["-C", str(stand.folder), "doctor", "--fix"])
+    said = stand.capsys.readouterr().err
+    assert f"{file} is in force over {own}, but came with its folder and is not trusted" in said
+    assert f"Write this into {own}?" in said
+    assert run(["-C", str(stand.folder), "trust"]) == 0
+    answer(monkeypatch, "y")
+    run(["-C", str(stand.folder), "doctor", "--fix"])
+    assert f"Write this into {file}?" in stand.capsys.readouterr().err
+    assert tomllib.loads(file.read_text())["chat"] == {"model": "qwen:latest"}
+    assert not own.exists()
+    assert run(["-C", str(stand.folder), "doctor"]) == 0
+
+
 # --- where services are looked for
 
 
@@ -334,3 +355,29 @@ async def test_ollama_is_looked_for_where_a_part_is_configured_to_find_it(monkey
         ("http://e:1", {"ollama"}),
         ("http://c:1", {"ollama"}),
     ]
+
+
+@pytest.mark.parametrize(("started", "older"), [("2020-01-01T00:00:00Z", True), ("2999-01-01T00:00:00Z", False)])
+def test_a_server_older_than_its_configuration_is_told(
+    served: Stand, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], started: str, *, older: bool
+) -> None:
+    file = served.folder / "config.toml"
+    file.write_text('schema = "ragpilot/1"\n[retrieval]\ntop_k = 9\n')
+
+    async def record(_: Path) -> ServerRecord:
+        return ServerRecord("http://127.0.0.1:5200", 1, started)
+
+    monkeypatch.setattr(runtime, "find_server", record)
+    told = [item["text"] for item in served.doctor()[1]["server"] if "not in force" in item["text"]]
+    beginning = f"onfiguration not in force: {file} was changed after the server started"
+    assert [text.startswith(f"C{beginning}") for text in told] == ([True] if older else [])
+    assert runtime.changed_since(ServerRecord("", 1, started), [str(file), "/nowhere"]) == [
+        f"c{text[1:]}" for text in told
+    ]
+
+
+def test_status_names_a_configuration_that_is_not_in_force(capsys: pytest.CaptureFixture[str]) -> None:
+    facts = {"version": "1", "directory": "/d", "files": [], "state": "/s", "server": "http://127.0.0.1:1"}
+    cli_commands._print_status({**facts, "notInForce": ["configuration not in force: x"], "inUseBy": None,
+                                "health": {}, "corpora": []})  # fmt: skip
+    assert "Server: http://127.0.0.1:1\n  configuration not in force: x\n" in capsys.readouterr().out
