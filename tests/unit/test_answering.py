@@ -114,6 +114,17 @@ async def test_only_what_stands_in_the_prompt_is_a_source() -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_hit_from_behind_the_traced_ones_is_named_like_the_others() -> None:
+    corpus = Corpus(settings=Settings(retrieval=RetrievalSettings(gate="off", min_score=0.0)))
+    many = [chunk("first.py", f"needle needle item{n} other{n}", header="needle", start=n, end=n) for n in range(1, 30)]
+    await corpus.index([*many, chunk("last.py", "needle", symbol="Last", header="zebra okapi quagga", start=7, end=9)])
+    answer = await corpus.asker.query(ANN, request("needle"))
+    (behind,) = (row for row in answer.done.receipt if row["rank"] is None)
+    assert behind["source"] == next(source.citation for source in answer.sources if source.file_path == "last.py")
+    assert (behind["fate"], behind["alsoAt"]) == ("in_prompt", [])
+
+
+@pytest.mark.asyncio
 async def test_a_failure_before_the_first_token_is_raised() -> None:
     corpus = await corpus_of(ScriptedChatModel(failure=ChatModelUnavailableError("The model is away.")))
     with pytest.raises(ChatModelUnavailableError):
