@@ -35,7 +35,7 @@ from ragpilot.errors import (
     UnknownCorpusError,
 )
 from ragpilot.events import Answer, AnswerEvent, Done, Failed, Sources, Token, near_miss_from_wire, to_wire
-from ragpilot.runtime import owner
+from ragpilot.runtime import changed_since, find_server, owner
 from ragpilot.settings_loader import load, state_folder
 from ragpilot.types import NOT_FOUND_ANSWER, Health, IngestProgress, IngestReport, Outcome, Source
 
@@ -310,6 +310,7 @@ async def run_status(environment: Environment, *, as_json: bool) -> int:
         "origins": environment.origins,
         "state": str(environment.state),
         "server": None,
+        "notInForce": [],
         "inUseBy": None,
         "health": {},
         "corpora": _known(environment),
@@ -320,6 +321,9 @@ async def run_status(environment: Environment, *, as_json: bool) -> int:
         try:
             async with open_session(environment, "ask", os.environ) as session:
                 facts["server"] = session.address
+                record = await find_server(environment.state) if session.address else None
+                if record is not None:
+                    facts["notInForce"] = await asyncio.to_thread(changed_since, record, environment.files)
                 facts["health"] = to_wire(await session.health())
                 stats = [to_wire(await session.stats(info.name)) for info in await session.corpora()]
                 roots = {item.name: item.roots for item in environment.settings.corpora}
@@ -359,6 +363,8 @@ def _print_status(facts: dict[str, Any]) -> None:
     out.line(f"Configuration: {', '.join(facts['files']) or 'none; defaults'}")
     out.line(f"State: {facts['state']}")
     out.line(f"Server: {facts['server'] or 'none runs'}")
+    for told in facts["notInForce"]:
+        out.line(f"  {told}")
     if facts["inUseBy"]:
         out.line(f"In use by {facts['inUseBy']}; what is indexed can be seen when it has ended.")
     for name, part in facts["health"].items():

@@ -12,7 +12,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -173,6 +173,23 @@ async def find_server(state: Path, *, wait: float = 10.0) -> ServerRecord | None
         if asyncio.get_running_loop().time() >= deadline:
             return None
         await asyncio.sleep(0.1)
+
+
+def changed_since(record: ServerRecord, files: Iterable[str]) -> list[str]:
+    """A sentence for each configuration file that was changed after the server had started. Blocking."""
+    try:
+        started = datetime.fromisoformat(record.started).timestamp() + 1  # it is noted in whole seconds
+    except ValueError:
+        return []
+    told = []
+    for file in files:
+        with contextlib.suppress(OSError):
+            if Path(file).stat().st_mtime >= started:
+                told.append(
+                    f"configuration not in force: {file} was changed after the server started; of it, only actors and "
+                    "grants count until the server is started anew."
+                )
+    return told
 
 
 def local_token(state: Path) -> str:
