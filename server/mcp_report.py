@@ -22,6 +22,7 @@ _WHY: Final = {
     "ignored": "ignored by .gitignore, .ragpilotignore or the usual excludes",
     "ignore file": "an ignore file, which only says what is ignored",
     "secret file": "known by its name to hold secrets, and never indexed",
+    "access configuration": "RagPilot's own actors and grants, never indexed",
     "symlink": "a link; what it leads to is indexed where it lies, if that is inside a root",
     "special file": "no regular file",
     "linked worktree": "another working copy of the repository",
