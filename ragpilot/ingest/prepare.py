@@ -23,9 +23,11 @@ from ragpilot.ingest.secrets import redact
 from ragpilot.ingest.walk import FileEntry
 from ragpilot.types import Chunk, Document, IndexedChunk, LeftOut, SparseVector
 
-RULES_VERSION = "9"
+RULES_VERSION = "10"
 """Changes when the same file would be refused, decoded, typed or redacted otherwise."""
 
+_KEPT_LOG = 65_536
+"""Logs that git tracks are indexed below this size: samples, and output that tests expect."""
 _NOTEBOOK_FACTOR = 10
 """Notebooks may be this much larger than other files: most of one is output, which is left out."""
 _BATCH_SECONDS, _BATCH_FILES, _BATCH_CHUNKS = 0.2, 64, 500
@@ -104,7 +106,8 @@ class Preparer:
         # Before it is opened: what is written meanwhile has a later time, and is read again by the next run.
         checked = time.time_ns()
         refusal = Refusal(Reason.SECRET_FILE) if is_secret_file(entry.path) else refused_by_name(entry.path)
-        if refusal is not None:
+        kept = entry.kept_log and entry.size < _KEPT_LOG and refusal is not None and refusal.reason == Reason.DATA
+        if refusal is not None and not kept:
             return self._refused(task, refusal, checked)
         raw = read_file(entry.file, inside=entry.root, max_bytes=size_limit(entry.path, self._settings))
         if isinstance(raw, Refusal):

@@ -90,6 +90,8 @@ def _compare(found: Scan, listing: Listing, scope: Scope, rows: Mapping[str, Row
 
 
 def _as_known(row: Row, entry: FileEntry) -> bool:
+    if entry.kept_log and row.outcome == Reason.DATA:
+        return False  # git may track it only now, which leaves no trace in a stat
     return row.unchanged(entry.mtime_ns, entry.size, entry.ctime_ns)
 
 

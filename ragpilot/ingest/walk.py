@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -37,6 +37,9 @@ from ragpilot.types import LeftOut
 _GIT_IGNORE_FILE = b".gitignore"
 
 
+_LOG = b".log"
+
+
 @dataclass(frozen=True, slots=True)
 class FileEntry:
     """A regular file inside the root."""
@@ -51,6 +54,8 @@ class FileEntry:
     size: int
     ctime_ns: int = 0
     """When the system last noted a change of the file, which nobody can set back; 0: not known."""
+    kept_log: bool = False
+    """A log that git tracks: somebody wants it there."""
 
 
 @dataclass(slots=True)
@@ -83,6 +88,7 @@ class _Walk:
         self._listing = Listing()
         self._pending: list[tuple[bytes, Repository | None]] = []
         self._real_folders: dict[bytes, bool] = {self._root: True}
+        self._kept_logs: set[bytes] = set()
         self._seen: set[bytes] = set()
         repository = enclosing_repository(self._root)
         self._pending.append((self._root, repository))
@@ -119,6 +125,8 @@ class _Walk:
             self._note_ignored_root()
             self._by_hand(folder, None)
             return True
+        if any(name.endswith(_LOG) for name in listing.kept):
+            self._note_logs(self._tracked(repository, folder))
         for name in listing.kept:
             self._entry(os.path.join(folder, name.rstrip(b"/")))
         for name in listing.ignored:
@@ -139,6 +147,7 @@ class _Walk:
         elif not tracked:
             self._note_ignored_root()
             self._by_hand(start, None)
+        self._note_logs(tracked)
         for path in tracked:
             self._entry(path)
 
@@ -185,6 +194,9 @@ class _Walk:
         paths = (os.path.join(repository.top, path) for path in tracked_paths(repository))
         return sorted(path for path in paths if path.startswith(start.rstrip(b"/") + b"/"))
 
+    def _note_logs(self, tracked: Iterable[bytes]) -> None:
+        self._kept_logs.update(path for path in tracked if path.endswith(_LOG))
+
     # --- both
 
     def _entry(self, path: bytes) -> None:
@@ -215,7 +227,13 @@ class _Walk:
             self._leave_out(path, Reason.SPECIAL)
         else:
             entry = FileEntry(
-                self._shown(path), path, self._root, status.st_mtime_ns, status.st_size, status.st_ctime_ns
+                self._shown(path),
+                path,
+                self._root,
+                status.st_mtime_ns,
+                status.st_size,
+                status.st_ctime_ns,
+                path in self._kept_logs,
             )
             self._listing.files.append(entry)
 

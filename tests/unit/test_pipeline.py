@@ -458,6 +458,22 @@ async def test_a_file_of_the_same_size_and_time_is_read_again_once_it_was_writte
     assert any("PARCE" in chunk.text for chunk in project.chunks)
 
 
+async def test_small_logs_that_git_tracks_are_indexed(tmp_path: Path) -> None:
+    large = "2024-05-01 order shipped\n" * 4000
+    project = Project(tmp_path, files={"sample.log": "order 7 shipped\n", "other.log": "order 8\n", "large.log": large})
+    _git(project, "init", "-q")
+    _git(project, "add", "large.log")
+    await project.run()
+    assert not project.chunks
+    _git(project, "add", "sample.log")
+    await project.run()
+    assert {chunk.path for chunk in project.chunks} == {"sample.log"}
+
+
+def _git(project: Project, *arguments: str) -> None:
+    subprocess.run(["git", *arguments], cwd=project.root, check=True)  # noqa: S603, S607
+
+
 async def test_sources_tell_whether_they_are_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = Project(tmp_path)
     await project.run()
