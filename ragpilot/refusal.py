@@ -59,7 +59,8 @@ def bounds(
     if calibration is None:
         return Bounds(floor, floor_origin, None, f"embedder {embedder} is not calibrated: `ragpilot calibrate`")
     gate = round(gate_threshold(calibration, readable), 4)
-    return Bounds(floor, floor_origin, gate, f"{origin}, {readable} readable chunks")
+    counted = f"{readable} readable chunk{'' if readable == 1 else 's'}"
+    return Bounds(floor, floor_origin, gate, f"{origin}, {counted}")
 
 
 def gate_threshold(calibration: GateCalibration, readable: int) -> float:
