@@ -150,7 +150,7 @@ def _walk(folder: Path) -> list[FileEntry]:
 def _read(listed: Sequence[FileEntry]) -> int:
     """Read, decode and redact files as a run does; gives their bytes."""
     for entry in listed:
-        raw = read_file(entry.file, max_bytes=SETTINGS.max_file_bytes)
+        raw = read_file(entry.file, inside=entry.root, max_bytes=SETTINGS.max_file_bytes)
         text = raw if isinstance(raw, Refusal) else text_of(raw)
         if not isinstance(text, Refusal):
             redact(text)

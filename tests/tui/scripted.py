@@ -226,7 +226,7 @@ class ScriptedBackend(Backend):
             asked.closed.set()
 
     async def index(
-        self, *, corpus: str | None = None, path: str | None = None, rebuild: bool = False
+        self, *, corpus: str | None = None, path: str | None = None, rebuild: bool = False, vectors: bool = True
     ) -> AsyncGenerator[IngestProgress | IngestReport, None]:
         self.runs.append((corpus, rebuild))
         for item in self.run:
