@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from ragpilot.bootstrap import Application
 from ragpilot.config import Environment
 from ragpilot.settings_loader import load
 from ragpilot.task_context import query_rag_for_task
-from ragpilot.types import Actor, IngestReport
+from ragpilot.types import Actor, IndexedChunk, IngestReport, IngestScope
 from server.app import compose, create_app
 from tests.protocol.http_server import Reply, Request
 from tests.protocol.ollama_server import OllamaServer
@@ -172,7 +173,9 @@ async def test_who_may_only_index_reaches_nothing_outside_and_learns_nothing(pro
         assert await application.store.count(OPERATOR, "default") == 1
 
 
-async def test_a_big_tree_is_indexed_with_progress_while_questions_are_answered(project: Path) -> None:
+async def test_a_big_tree_is_indexed_with_progress_while_questions_are_answered(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     files = [project / f"big/{number % 50}/page{number}.md" for number in range(600)]
     for number, file in enumerate(files):
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -180,7 +183,7 @@ async def test_a_big_tree_is_indexed_with_progress_while_questions_are_answered(
             f"# Page {number}\n\nThe valve {number} of pump {number % 7} opens at dawn.\n", encoding="utf-8"
         )
     where = environment(project)
-    begun = asyncio.Event()
+    begun, may_end = asyncio.Event(), asyncio.Event()
     messages: list[str] = []
 
     async def tell(progress: float, total: float | None, message: str | None) -> None:
@@ -189,11 +192,21 @@ async def test_a_big_tree_is_indexed_with_progress_while_questions_are_answered(
             begun.set()
 
     async with (
-        serving(where, indexed=False) as (server, _),
+        serving(where, indexed=False) as (server, application),
         agent(address(server), token=LOCAL_TOKEN) as client,
         asyncio.timeout(60),
     ):
         assert not (await client.call_tool("rag_ingest", {"path": "src"})).is_error
+        write = application.store.upsert
+
+        written = itertools.count()
+
+        async def held_half_way(scope: IngestScope, document_id: str, chunks: Sequence[IndexedChunk]) -> None:
+            if next(written) >= 300:
+                await may_end.wait()
+            await write(scope, document_id, chunks)
+
+        monkeypatch.setattr(application.store, "upsert", held_half_way)
         run = asyncio.create_task(client.call_tool("rag_ingest", {"path": "."}, progress_callback=tell))
         await begun.wait()
         second, asked = await asyncio.gather(
@@ -202,6 +215,7 @@ async def test_a_big_tree_is_indexed_with_progress_while_questions_are_answered(
         assert not run.done()
         assert (second.is_error, "under way" in text_of(second)) == (True, True)
         assert asked.structured_content["sources"][0]["filePath"] == "src/budget.py"
+        may_end.set()
         result = (await run).structured_content
         assert (result["outcome"], result["added"], result["unchanged"]) == ("complete", 600, 1)
         (project / "big/0/page0.md").unlink()
