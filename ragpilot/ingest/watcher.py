@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
-from typing import Final
+from typing import Any, Final
 
 from watchfiles import awatch
 
@@ -23,6 +23,8 @@ from ragpilot.errors import RootError
 from ragpilot.ingest.watch import place_of
 from ragpilot.ingest.watch_look import Look, can_be_asked_for, look
 
+STOP_SECONDS: Final = 6.0
+"""More than notifications take to notice that nobody wants them."""
 QUIET_SECONDS: Final = 0.15
 """Files are at rest when none has changed for so long."""
 LONGEST_SECONDS: Final = 0.6
@@ -61,7 +63,7 @@ class CorpusWatcher:
         self._say = say
         self._one_by_one = one_by_one
         self._seen: Look | None = None
-        self._listening: asyncio.Task[None] | None = None
+        self._listening: _Listening | None = None
         self._deaf = self._deafness_told = False
         self._changes: set[str] = set()
         self._everything = True
@@ -171,14 +173,16 @@ class CorpusWatcher:
         if same and not renewed and self._listening is not None and not self._listening.done():
             return
         self._deaf = False
-        old, self._listening = self._listening, asyncio.create_task(self._listen(told))
+        old, self._listening = self._listening, _Listening(self._listen, told)
         await asyncio.sleep(0)  # the new one listens from its first step on
-        await _end(old)
+        if old is not None:
+            await old.end()
 
-    async def _listen(self, folders: Sequence[str]) -> None:
+    async def _listen(self, folders: Sequence[str], stop: asyncio.Event) -> None:
         try:
             async for found in awatch(
                 *folders,
+                stop_event=stop,
                 watch_filter=None,
                 step=50,
                 debounce=300,
@@ -213,13 +217,31 @@ class CorpusWatcher:
                       f"{DEAF_SECONDS:.0f} s instead.")  # fmt: skip
 
     async def _stop_listening(self) -> None:
-        task, self._listening = self._listening, None
-        await _end(task)
+        listening, self._listening = self._listening, None
+        if listening is not None:
+            await listening.end()
 
 
-async def _end(task: asyncio.Task[None] | None) -> None:
-    if task is not None:
-        task.cancel()
-        await asyncio.wait({task})
-        if not task.cancelled():
-            task.exception()
+class _Listening:
+    """A task that listens to some folders until it is told to stop.
+
+    A cancellation alone can be lost: the library takes one for its own where both come in the same moment.
+    """
+
+    def __init__(
+        self, listen: Callable[[Sequence[str], asyncio.Event], Coroutine[Any, Any, None]], folders: Sequence[str]
+    ) -> None:
+        self._stop = asyncio.Event()
+        self._task = asyncio.create_task(listen(folders, self._stop))
+
+    def done(self) -> bool:
+        return self._task.done()
+
+    async def end(self) -> None:
+        self._stop.set()
+        await asyncio.wait({self._task}, timeout=STOP_SECONDS)
+        if not self._task.done():
+            self._task.cancel()
+            await asyncio.wait({self._task}, timeout=STOP_SECONDS)
+        if self._task.done() and not self._task.cancelled():
+            self._task.exception()
