@@ -7,6 +7,7 @@ after the other, and ends when that input ends: when its parent closes it, or di
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -35,6 +36,8 @@ def main(root: str) -> None:
         # These reach the whole process group or service; the parent decides when the store is closed.
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
+    # What a search makes has no cycles and is gone with its reply; looking for some takes as long as the search.
+    gc.set_threshold(100_000, 50, 50)
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     try:
