@@ -26,6 +26,8 @@ def environ(base: Path) -> dict[str, str]:
 def watching(folder: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], Iterator[str]]]:
     """The process and its reports; its server is ended with the block, whatever happens in it."""
     base = folder.parent
+    # Where tests run in the background Ctrl-C may be ignored, and who is begun then ignores it as well.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(  # noqa: S603 - our own command
         [*COMMAND, "index", "--watch", "--json", *arguments],
         cwd=folder,
@@ -34,6 +36,7 @@ def watching(folder: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[s
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
+        signal.signal(signal.SIGINT, before)
         try:
             assert process.stdout is not None
             yield process, iter(process.stdout)
