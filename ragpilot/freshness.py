@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from ragpilot.ingest.read import content_hash
@@ -16,14 +16,19 @@ Locate = Callable[[str, str], Path | None]
 
 _READ_MOST = 16_000_000
 """Bytes that are read in a call to tell whether files have changed."""
+_GRAIN_NS = 2_000_000_000
+"""Of the coarsest file system's times."""
+
+_Document = tuple[str, str, str]
+"""Corpus, path and content hash."""
 
 
 class Freshness:
     """Compares chunks with the files they came from.
 
-    A stat each, as a rule: a file of another size has changed, one of the same size and modification time has not.
-    One that has only another time is read, and its content decides; of a checkout that gave every file a new time, no
-    more than ``_READ_MOST`` bytes in a call, and what is left over counts as changed.
+    The content decides, since times can be set back, and clocks are coarse. A file of another size has changed without
+    a look at it. Of the rest no more than ``_READ_MOST`` bytes are read in a call, first of the files whose times speak
+    of a change; what is left over is judged by its times alone.
     """
 
     def __init__(self, locate: Locate) -> None:
@@ -34,36 +39,56 @@ class Freshness:
         return await asyncio.to_thread(self._stale, list(chunks))
 
     def _stale(self, chunks: list[Chunk]) -> frozenset[str]:
-        changed: dict[tuple[str, str], bool] = {}
-        budget = _READ_MOST
+        documents: dict[_Document, Chunk] = {}
         for chunk in chunks:
-            key = (chunk.corpus, chunk.path)
-            if key not in changed:
-                changed[key], taken = self._changed(chunk, budget)
-                budget -= taken
-        return frozenset(chunk.id for chunk in chunks if changed[chunk.corpus, chunk.path])
+            documents.setdefault(_document(chunk), chunk)
+        changed = frozenset(self._changed(documents.values()))
+        return frozenset(chunk.id for chunk in chunks if _document(chunk) in changed)
 
-    def _changed(self, chunk: Chunk, budget: int) -> tuple[bool, int]:
-        """Whether the chunk's file has changed, and how many bytes were read to tell."""
-        file = self._locate(chunk.corpus, chunk.path)
-        if file is None:
-            return False, 0
-        try:
-            found = file.stat()
+    def _changed(self, chunks: Iterable[Chunk]) -> Iterator[_Document]:
+        """The documents that have changed, of a chunk of each."""
+        suspected: list[tuple[Chunk, Path]] = []
+        quiet: list[tuple[Chunk, Path]] = []
+        for chunk in chunks:
+            file = self._locate(chunk.corpus, chunk.path)
+            if file is None:
+                continue
+            try:
+                found = file.lstat()
+            except OSError:
+                yield _document(chunk)
+                continue
             if found.st_size != chunk.size or not stat.S_ISREG(found.st_mode):
-                return True, 0
-            if found.st_mtime_ns == chunk.mtime_ns:
-                return False, 0
-            if chunk.size > budget:
-                return True, 0
-            return _hash_of(file, chunk.size) != chunk.content_hash, chunk.size
-        except OSError:
-            return True, 0
+                yield _document(chunk)
+            else:
+                (quiet if _is_quiet(found, chunk) else suspected).append((chunk, file))
+        budget = _READ_MOST
+        for files, without_reading in ((suspected, True), (quiet, False)):
+            for chunk, file in files:
+                read = chunk.size <= budget
+                budget -= chunk.size if read else 0
+                if _hash_of(file, chunk.size) != chunk.content_hash if read else without_reading:
+                    yield _document(chunk)
 
 
-def _hash_of(file: Path, size: int) -> str:
-    """Of ``size`` bytes and one more, where the file has grown meanwhile: then it is that of something else."""
-    # Not to be waited for, should a pipe have taken the file's place.
-    handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    with os.fdopen(handle, "rb") as opened:
-        return content_hash(opened.read(size + 1))
+def _document(chunk: Chunk) -> _Document:
+    return chunk.corpus, chunk.path, chunk.content_hash
+
+
+def _is_quiet(found: os.stat_result, chunk: Chunk) -> bool:
+    """Whether the times of a file say that nobody has written it since it was indexed."""
+    return found.st_mtime_ns == chunk.mtime_ns and found.st_ctime_ns < chunk.indexed_at * 1_000_000_000 - _GRAIN_NS
+
+
+def _hash_of(file: Path, size: int) -> str | None:
+    """Of ``size`` bytes and one more, where the file has grown meanwhile: then it is that of something else.
+
+    None where it cannot be read.
+    """
+    # Not to be waited for, should a pipe have taken the file's place, and not to be followed, should a link.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        with os.fdopen(os.open(file, flags), "rb") as opened:
+            return content_hash(opened.read(size + 1))
+    except OSError:
+        return None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import uuid
 
+from ragpilot.ingest.read import content_hash
 from ragpilot.lexical import document_vector
 from ragpilot.types import AskRequest, Chunk, ContextBlock, Hit, IndexedChunk
 
@@ -39,7 +39,7 @@ def chunk(
         start_line=start,
         end_line=end,
         readers=readers,
-        content_hash=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
+        content_hash=content_hash(text.encode("utf-8", "surrogatepass")),
         mtime_ns=mtime_ns,
         size=len(text),
         indexed_at=indexed_at,

@@ -7,6 +7,7 @@ import pytest
 
 from ragpilot.config import CorpusSettings
 from ragpilot.errors import PermissionDeniedError, StoreError, UnknownCorpusError, UnknownSourceError
+from ragpilot.ingest.read import content_hash
 from ragpilot.types import Actor, CollectionInfo
 from tests.builders import chunk
 from tests.corpus import Corpus, two_corpora
@@ -77,7 +78,7 @@ async def test_a_source_comes_with_the_lines_around_it(tmp_path: Path) -> None:
     file = tmp_path / "a.py"
     file.write_text("\n".join(f"line {n}" for n in range(1, 21)), encoding="utf-8")
     item = chunk("a.py", "line 8\nline 9", start=8, end=9, mtime_ns=file.stat().st_mtime_ns)
-    item = replace(item, size=file.stat().st_size)
+    item = replace(item, size=file.stat().st_size, content_hash=content_hash(file.read_bytes()))
     corpus = Corpus(files={"a.py": file})
     await corpus.index([item])
     source = await corpus.status.source(ANN, None, item.id, context=3)
