@@ -102,12 +102,20 @@ def refused_by_name(path: str) -> Refusal | None:
     return Refusal(Reason.DATA, suffix) if stem and suffix in _DATA_SUFFIXES else None
 
 
-def refused_by_content(path: str, text: str, source_type: str) -> Refusal | None:
-    """Why a text is not worth indexing; None where it is. API descriptions and notebooks always are."""
+def names_a_kind(pattern: str) -> bool:
+    """Whether the last part of an ignore file's pattern says of what kind a file is, and it is one that is left out."""
+    return refused_by_name(pattern) is not None or _TABLE_SUFFIX.search(pattern.lower()) is not None
+
+
+def refused_by_content(path: str, text: str, source_type: str, *, asked_for: bool = False) -> Refusal | None:
+    """Why a text is not worth indexing; None where it is.
+
+    API descriptions and notebooks always are, and what an ignore file has asked for; but not what stands for a text.
+    """
     name = path.rsplit("/", 1)[-1].lower()
     if text.startswith((_GIT_LFS, _VAULT)):
         return Refusal(Reason.DATA, "a pointer or ciphertext")
-    if source_type in ("api-spec", "notebook"):
+    if asked_for or source_type in ("api-spec", "notebook"):
         return None
     return (
         _lock(text, source_type)

@@ -8,7 +8,7 @@ where negations meet folders (``*``, ``!*/``, ``!*.c``), hence the translation h
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ragpilot.ingest.small import read_small
@@ -27,15 +27,25 @@ _POSIX_CLASSES = {
     b"upper": rb"A-Z",
     b"xdigit": rb"0-9A-Fa-f",
 }
+_ESCAPED, _WILDCARD = re.compile(rb"\\.", re.DOTALL), re.compile(rb"[*?\[]")
 _MOST_BYTES = 1 << 20
 """Of one ignore file; git has no limit, but no file that people write comes near."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Pattern:
+class Pattern:
+    """One line of an ignore file."""
+
     regex: re.Pattern[bytes]
     negated: bool
     folders_only: bool
+    name: bytes
+    """The last part of it, as it is written."""
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether its last part is the name of what it matches."""
+        return _WILDCARD.search(_ESCAPED.sub(b"", self.name)) is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,28 +54,34 @@ class IgnoreFile:
 
     base: bytes
     """Absolute folder, without a trailing slash."""
-    patterns: tuple[_Pattern, ...]
+    patterns: tuple[Pattern, ...]
     any_of: re.Pattern[bytes]
     """All patterns at once: most entries match none, and are done with one match."""
+    any_negated: re.Pattern[bytes] | None
+    """The negated ones at once; None where there is none."""
 
-    def verdict(self, path: bytes, *, folder: bool) -> bool | None:
-        """Whether the entry at the absolute ``path`` is ignored; None where no pattern matches it."""
+    def deciding(self, path: bytes, *, folder: bool) -> Pattern | None:
+        """The pattern that decides over the entry at the absolute ``path``; None where none matches it."""
         relative = path[len(self.base) + 1 :]
         if not self.any_of.fullmatch(relative):
             return None
         for pattern in reversed(self.patterns):
             if (folder or not pattern.folders_only) and pattern.regex.fullmatch(relative):
-                return not pattern.negated
+                return pattern
         return None
+
+    def may_readmit(self, path: bytes) -> bool:
+        """Whether a negated pattern matches the entry at the absolute ``path``, be it the one that decides or not."""
+        return self.any_negated is not None and self.any_negated.fullmatch(path[len(self.base) + 1 :]) is not None
 
 
 def parse(base: bytes, content: bytes) -> IgnoreFile | None:
     """The patterns of an ignore file's content; None where it holds none."""
-    patterns = list(_patterns(content.removeprefix(b"\xef\xbb\xbf").split(b"\n")))
+    patterns = tuple(_patterns(content.removeprefix(b"\xef\xbb\xbf").split(b"\n")))
     if not patterns:
         return None
-    union = re.compile(b"|".join(b"(?:%b)" % pattern.regex.pattern for pattern in patterns), re.DOTALL)
-    return IgnoreFile(base.rstrip(b"/"), tuple(patterns), union)
+    negated = [pattern for pattern in patterns if pattern.negated]
+    return IgnoreFile(base.rstrip(b"/"), patterns, _union(patterns), _union(negated) if negated else None)
 
 
 def load(base: bytes, file: bytes, *, follow: bool = False) -> IgnoreFile | None:
@@ -79,14 +95,31 @@ def load(base: bytes, file: bytes, *, follow: bool = False) -> IgnoreFile | None
 
 def ignored(files: Iterable[IgnoreFile], path: bytes, *, folder: bool) -> bool:
     """The verdict of several ignore files, given nearest first."""
+    pattern = _deciding(files, path, folder=folder)
+    return pattern is not None and not pattern.negated
+
+
+def readmitting(files: Sequence[IgnoreFile], path: bytes, *, folder: bool) -> Pattern | None:
+    """The negated pattern that decides over an entry, of several ignore files, given nearest first."""
+    if not any(file.may_readmit(path) for file in files):
+        return None
+    pattern = _deciding(files, path, folder=folder)
+    return pattern if pattern is not None and pattern.negated else None
+
+
+def _deciding(files: Iterable[IgnoreFile], path: bytes, *, folder: bool) -> Pattern | None:
     for file in files:
-        verdict = file.verdict(path, folder=folder)
-        if verdict is not None:
-            return verdict
-    return False
+        pattern = file.deciding(path, folder=folder)
+        if pattern is not None:
+            return pattern
+    return None
 
 
-def _patterns(lines: Iterable[bytes]) -> Iterator[_Pattern]:
+def _union(patterns: Iterable[Pattern]) -> re.Pattern[bytes]:
+    return re.compile(b"|".join(b"(?:%b)" % pattern.regex.pattern for pattern in patterns), re.DOTALL)
+
+
+def _patterns(lines: Iterable[bytes]) -> Iterator[Pattern]:
     for line in lines:
         text = _without_trailing_spaces(line.removesuffix(b"\r"))
         if not text or text.startswith(b"#"):
@@ -101,7 +134,7 @@ def _patterns(lines: Iterable[bytes]) -> Iterator[_Pattern]:
             continue
         translated = _translate(text)
         if translated is not None:
-            yield _Pattern(re.compile(translated, re.DOTALL), negated, folders_only)
+            yield Pattern(re.compile(translated, re.DOTALL), negated, folders_only, text.rpartition(b"/")[2])
 
 
 def _without_trailing_spaces(line: bytes) -> bytes:

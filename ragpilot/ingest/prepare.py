@@ -76,7 +76,7 @@ class Preparer:
         self._chunk_text = chunk_text
         self._lexical_vector = lexical_vector
         self.rules = f"{RULES_VERSION};{settings.max_file_bytes}"
-        """What a row's ``rules`` must be for its file to be passed over unread."""
+        """What ``rules_for`` makes a row's ``rules`` of."""
 
     def batch(self, tasks: Iterator[Task]) -> list[Prepared]:
         """The next files, as many as take a moment; empty when there are none left."""
@@ -106,15 +106,14 @@ class Preparer:
         # Before it is opened: what is written meanwhile has a later time, and is read again by the next run.
         checked = time.time_ns()
         refusal = Refusal(Reason.SECRET_FILE) if is_secret_file(entry.path) else refused_by_name(entry.path)
-        kept = entry.kept_log and entry.size < _KEPT_LOG and refusal is not None and refusal.reason == Reason.DATA
-        if refusal is not None and not kept:
+        if refusal is not None and not _is_wanted(entry, refusal.reason):
             return self._refused(task, refusal, checked)
         raw = read_file(entry.file, inside=entry.root, max_bytes=size_limit(entry.path, self._settings))
         if isinstance(raw, Refusal):
             return self._refused(task, raw, checked)
         known = task.known
         same = known is not None and known.indexed and known.content_hash == raw.content_hash
-        if known is not None and same and (known.rules, known.mtime_ns) == (self.rules, raw.mtime_ns):
+        if known is not None and same and (known.rules, known.mtime_ns) == (rules_for(entry, self.rules), raw.mtime_ns):
             return Prepared(task, _row(task, raw, checked, known), same=True)
         return self._read(task, raw, checked, same=same)
 
@@ -126,7 +125,7 @@ class Preparer:
         if is_access_file(path, text):
             return self._refused(task, Refusal(Reason.ACCESS_FILE), checked)
         kind = source_type(path, text[:HEAD])
-        refusal = refused_by_content(path, text, kind)
+        refusal = refused_by_content(path, text, kind, asked_for=task.entry.asked_for)
         if refusal is not None:
             return self._refused(task, refusal, checked)
         text, redacted = redact(text)
@@ -157,7 +156,7 @@ class Preparer:
             commit=task.commit,
             redacted=redacted,
             source_type=kind,
-            rules=self.rules,
+            rules=rules_for(task.entry, self.rules),
         )
         return Prepared(task, row, chunks, same=same, notes=notes)
 
@@ -181,14 +180,26 @@ class Preparer:
             checked_ns=checked,
             outcome=refusal.reason,
             detail=refusal.detail,
-            rules=self.rules,
+            rules=rules_for(entry, self.rules),
         )
         return Prepared(task, row)
+
+
+def rules_for(entry: FileEntry, rules: str) -> str:
+    """What a row's ``rules`` must be for its file to be passed over unread: who wants it leaves no trace in a stat."""
+    return f"{rules};asked for" if entry.asked_for else f"{rules};tracked" if entry.kept_log else rules
 
 
 def size_limit(path: str, settings: IngestSettings) -> int:
     """The most bytes that the file at ``path`` may have."""
     return settings.max_file_bytes * (_NOTEBOOK_FACTOR if path.endswith(".ipynb") else 1)
+
+
+def _is_wanted(entry: FileEntry, against: Reason) -> bool:
+    """Whether somebody wants the file whose name speaks against it."""
+    if entry.asked_for:
+        return against != Reason.SECRET_FILE
+    return entry.kept_log and entry.size < _KEPT_LOG and against == Reason.DATA
 
 
 def _row(task: Task, raw: RawFile, checked: int, known: Row) -> Row:

@@ -10,7 +10,7 @@ from pathlib import Path
 from ragpilot.errors import RootError
 from ragpilot.ingest.grants import Grants
 from ragpilot.ingest.manifest import Row
-from ragpilot.ingest.prepare import Task
+from ragpilot.ingest.prepare import Task, rules_for
 from ragpilot.ingest.reasons import Reason
 from ragpilot.ingest.roots import Root, Scope, nested_roots
 from ragpilot.ingest.walk import FileEntry, Listing, walk
@@ -80,7 +80,7 @@ def covers(scope: Scope, path: str) -> bool:
 def _compare(found: Scan, listing: Listing, scope: Scope, rows: Mapping[str, Row], grants: Grants, rules: str) -> None:
     for entry in listing.files:
         row = rows.get(entry.path)
-        if row is not None and row.rules == rules and _settled(row) and _as_known(row, entry):
+        if row is not None and _is_known(row, entry, rules_for(entry, rules)):
             found.unchanged.append(row)
         else:
             found.tasks.append(Task(entry, grants.readers(entry.path), scope.root.commit, row))
@@ -89,10 +89,9 @@ def _compare(found: Scan, listing: Listing, scope: Scope, rows: Mapping[str, Row
     found.notes += listing.notes
 
 
-def _as_known(row: Row, entry: FileEntry) -> bool:
-    if entry.kept_log and row.outcome == Reason.DATA:
-        return False  # git may track it only now, which leaves no trace in a stat
-    return row.unchanged(entry.mtime_ns, entry.size, entry.ctime_ns)
+def _is_known(row: Row, entry: FileEntry, rules: str) -> bool:
+    as_it_was = row.unchanged(entry.mtime_ns, entry.size, entry.ctime_ns)
+    return as_it_was and row.rules == rules and _settled(row)
 
 
 def _settled(row: Row) -> bool:

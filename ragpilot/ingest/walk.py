@@ -16,9 +16,9 @@ from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 from functools import partial
 
-from ragpilot.ingest.excludes import OwnRules, excluded_by_default
+from ragpilot.ingest.excludes import IgnoreRules, OwnRules, excluded_by_default, unknown_above
 from ragpilot.ingest.gitfiles import git_program, list_files
-from ragpilot.ingest.ignore import IgnoreFile, ignored, load
+from ragpilot.ingest.ignore import load
 from ragpilot.ingest.opening import LINK_ABOVE
 from ragpilot.ingest.paths import shown_path
 from ragpilot.ingest.pipes import holds_special_files
@@ -35,8 +35,6 @@ from ragpilot.ingest.roots import Root
 from ragpilot.types import LeftOut
 
 _GIT_IGNORE_FILE = b".gitignore"
-
-
 _LOG = b".log"
 
 
@@ -56,6 +54,8 @@ class FileEntry:
     """When the system last noted a change of the file, which nobody can set back; 0: not known."""
     kept_log: bool = False
     """A log that git tracks: somebody wants it there."""
+    asked_for: bool = False
+    """An ignore file asks for it by name, whatever it is."""
 
 
 @dataclass(slots=True)
@@ -94,6 +94,8 @@ class _Walk:
         self._pending.append((self._root, repository))
         start = repository.top if repository else self._root
         self._rules = OwnRules(self._root, start, lambda folder: self._ignore(folder + b"/", ".ragpilotignore"))
+        self._git_rules = IgnoreRules(start, _GIT_IGNORE_FILE)
+        """Of the repository, or the folder in none, that is being walked."""
 
     def run(self) -> Listing:
         while self._pending:
@@ -125,6 +127,7 @@ class _Walk:
             self._note_ignored_root()
             self._by_hand(folder, None)
             return True
+        self._git_rules = _rules_of(repository, repository.top)
         if any(name.endswith(_LOG) for name in listing.kept):
             self._note_logs(self._tracked(repository, folder))
         for name in listing.kept:
@@ -137,13 +140,10 @@ class _Walk:
 
     def _by_hand(self, start: bytes, repository: Repository | None) -> None:
         top = repository.top if repository else start
-        outer = tuple(
-            found for file in exclude_files(repository) if (found := load(top, file, follow=True)) is not None
-        )
+        self._git_rules = _rules_of(repository, top)
         tracked = self._tracked(repository, start)
-        above = _rules_above(start, top, outer)
-        if above is not None:
-            self._descend(start, (*above, *outer), in_repository=repository is not None)
+        if not self._is_ignored(start, top):
+            self._descend(start, in_repository=repository is not None)
         elif not tracked:
             self._note_ignored_root()
             self._by_hand(start, None)
@@ -151,24 +151,29 @@ class _Walk:
         for path in tracked:
             self._entry(path)
 
-    def _descend(self, start: bytes, rules: tuple[IgnoreFile, ...], *, in_repository: bool) -> None:
-        """Walk the folders under ``start``; every ignore file found there goes before ``rules``."""
-        stack = [(start, rules)]
+    def _is_ignored(self, start: bytes, top: bytes) -> bool:
+        """Whether ``start``, or a folder between it and a work tree's top, is ignored."""
+        folder = top
+        for part in start[len(top) :].strip(b"/").split(b"/"):
+            folder = os.path.join(folder, part)
+            if part and self._git_rules.ignores(folder, folder=True):
+                return True
+        return False
+
+    def _descend(self, start: bytes, *, in_repository: bool) -> None:
+        stack = [start]
         while stack:
-            folder, known = stack.pop()
-            own = load(folder, os.path.join(folder, _GIT_IGNORE_FILE))
-            here = known if own is None else (own, *known)
-            for path, is_folder in self._scan(folder):
-                if ignored(here, path, folder=is_folder):
+            for path, is_folder in self._scan(stack.pop()):
+                if self._git_rules.ignores(path, folder=is_folder):
                     self._ignore(path + b"/" if is_folder else path, "git")
                 elif not is_folder:
                     self._entry(path)
                 elif repository_at(path) is not None:
                     self._nested(path)
-                elif not in_repository and excluded_by_default(path):
+                elif not in_repository and excluded_by_default(path) and not self._is_asked_for(path, folder=True):
                     self._ignore(path + b"/", "default")
                 elif self._reaches(path) and not self._is_skipped(path) and not self._rules.folder_excluded(path):
-                    stack.append((path, here))
+                    stack.append(path)
 
     def _scan(self, folder: bytes) -> Iterator[tuple[bytes, bool]]:
         try:
@@ -219,7 +224,7 @@ class _Walk:
             self._nested(path)
         elif not self._in_scope(path) or self._rules.folder_excluded(folder):
             return
-        elif self._rules.file_excluded(path):
+        elif self._rules.files.ignores(path, folder=False):
             self._ignore(path, ".ragpilotignore")
         elif stat.S_ISLNK(status.st_mode):
             self._leave_out(path, Reason.SYMLINK, self._destination(path))
@@ -234,8 +239,13 @@ class _Walk:
                 status.st_size,
                 status.st_ctime_ns,
                 path in self._kept_logs,
+                self._is_asked_for(path, folder=False),
             )
             self._listing.files.append(entry)
+
+    def _is_asked_for(self, path: bytes, *, folder: bool) -> bool:
+        rules = (self._rules.files, self._git_rules)
+        return any(one.asks_for_folder(path) if folder else one.asks_for_file(path) for one in rules)
 
     def _nested(self, folder: bytes) -> None:
         """A submodule or a clone inside the root: walked by its own rules."""
@@ -255,11 +265,10 @@ class _Walk:
 
     def _is_real_folder(self, folder: bytes) -> bool:
         """Whether no part of the way from the root to ``folder`` is a link."""
-        known = self._real_folders.get(folder)
-        if known is None:
-            known = self._is_real_folder(os.path.dirname(folder)) and not os.path.islink(folder)
-            self._real_folders[folder] = known
-        return known
+        for unknown in unknown_above(folder, self._real_folders):
+            above = self._real_folders[os.path.dirname(unknown)]
+            self._real_folders[unknown] = above and not os.path.islink(unknown)
+        return self._real_folders[folder]
 
     def _destination(self, link: bytes) -> str:
         target = os.path.realpath(link)
@@ -290,19 +299,10 @@ class _Walk:
         return self._prefix + shown_path(path[len(self._inside) :])
 
 
-def _rules_above(start: bytes, top: bytes, outer: tuple[IgnoreFile, ...]) -> tuple[IgnoreFile, ...] | None:
-    """The ignore files between a work tree's top and ``start``, nearest first; None where ``start`` is ignored."""
-    rules: tuple[IgnoreFile, ...] = ()
-    folder = top
-    for part in start[len(top) :].strip(b"/").split(b"/"):
-        if not part:
-            break
-        own = load(folder, os.path.join(folder, _GIT_IGNORE_FILE))
-        rules = rules if own is None else (own, *rules)
-        folder = os.path.join(folder, part)
-        if ignored((*rules, *outer), folder, folder=True):
-            return None
-    return rules
+def _rules_of(repository: Repository | None, top: bytes) -> IgnoreRules:
+    """Git's ignore rules of a work tree, or of a folder that lies in none."""
+    outer = (load(top, file, follow=True) for file in exclude_files(repository))
+    return IgnoreRules(top, _GIT_IGNORE_FILE, tuple(found for found in outer if found is not None))
 
 
 def _within(path: bytes, folder: bytes) -> bool:

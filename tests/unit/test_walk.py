@@ -317,6 +317,110 @@ def test_default_excludes_hold_outside_repositories(tmp_path: Path) -> None:
     )
 
 
+ASKED = """
+*.log
+!debug.log
+!keep/*.log
+/keep/noisy.log
+!*.min.js
+!data/*.csv
+!/package-lock.json
+!/schema.json
+!\\[1].map
+!src/*
+!*.go
+!.prettierignore
+!/*.tx[t]
+"""
+ASKED_TREE = [
+    *("debug.log", "sub/debug.log", "other.log", "keep/one.log", "keep/noisy.log", "app.min.js", "data/orders.csv"),
+    *("package-lock.json", "sub/package-lock.json", "schema.json", "[1].map", "2.map", "src/cart.min.css", "src/a.svg"),
+    *("api.pb.go", ".prettierignore", "notes.txt", "plain.csv", "id_rsa"),
+]
+
+
+@both_ways
+@pytest.mark.parametrize("repository", [pytest.param(True, marks=needs_git), False], ids=["repository", "folder"])
+@pytest.mark.parametrize("rules", [".gitignore", ".ragpilotignore"])
+def test_negated_patterns_that_name_something_ask_for_it(
+    rules: str, repository: bool, use_git: bool, tmp_path: Path
+) -> None:
+    """Others, ``src/*`` or ``*.go``, only take back what was said before them."""
+    root = write(tmp_path / "t", {rules: ASKED, **dict.fromkeys(ASKED_TREE, "1")})
+    if repository:
+        git(root, "init", "-q")
+    listing = walk(Root(root), use_git=use_git)
+    assert set(paths(listing)) == {rules, *ASKED_TREE} - {"other.log", "keep/noisy.log"}
+    wanted = {"debug.log", "sub/debug.log", "keep/one.log", "app.min.js", "data/orders.csv", "package-lock.json"}
+    wanted |= {"schema.json", "[1].map"}
+    # In a .gitignore it is how people keep such files in git.
+    wanted |= {".prettierignore"} if rules == ".ragpilotignore" else set()
+    assert {entry.path for entry in listing.files if entry.asked_for} == wanted
+
+
+@needs_git
+@both_ways
+def test_what_is_asked_for_is_what_the_nearest_rules_say(use_git: bool, tmp_path: Path) -> None:
+    root = write(
+        tmp_path / "t",
+        {
+            ".gitignore": "!a.log\n",
+            "a.log": "1",
+            "sub/.gitignore": "*.log\n",
+            "sub/a.log": "1",
+            "clone/a.log": "1",
+            "clone/b.log": "1",
+            "clone/.gitignore": "!b.log\n",
+            "kept/.ragpilotignore": "a.log\n",
+            "kept/a.log": "1",
+        },
+    )
+    git(root, "init", "-q")
+    git(root / "clone", "init", "-q")
+    write(root, {".git/info/exclude": "*.log\n!c.log\n", "c.log": "1", "d.log": "1"})
+    for start, expected in (("", ["a.log", "c.log", "clone/b.log"]), ("clone", ["b.log"]), ("kept", []), ("sub", [])):
+        listing = walk(Root(root / start), use_git=use_git)
+        assert sorted(entry.path for entry in listing.files if entry.asked_for) == expected
+
+
+@pytest.mark.parametrize("rules", [".gitignore", ".ragpilotignore"])
+def test_tools_folders_that_are_asked_for_are_walked(rules: str, tmp_path: Path) -> None:
+    asked = "!*/\n!.venv/\n!env\n!/p/node_modules/\n!*.egg-info/\n"
+    inside = [
+        *(".venv/lib/x.py", ".venv/node_modules/y.js", "env/x.py", "p/node_modules/z.js", "node_modules/z.js"),
+        *("a.egg-info/top.txt", ".tox/t.py", "cache/c.py"),
+    ]
+    root = write(tmp_path / "t", {rules: asked, **dict.fromkeys(inside, "1")})
+    write(root, {"env/pyvenv.cfg": "1", "cache/CACHEDIR.TAG": "1"})
+    found = [path for path in paths(walk(Root(root))) if path != rules]
+    assert found == [".venv/lib/x.py", "a.egg-info/top.txt", "env/pyvenv.cfg", "env/x.py", "p/node_modules/z.js"]
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="paths are short there")
+@both_ways
+@pytest.mark.parametrize("repository", [pytest.param(True, marks=needs_git), False], ids=["repository", "folder"])
+def test_trees_deeper_than_calls_can_nest(
+    use_git: bool, repository: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = write(tmp_path / "t", {"a.py": "1"})
+    if repository:
+        git(root, "init", "-q")
+    depth = sys.getrecursionlimit() + 200
+    monkeypatch.chdir(root)
+    for _ in range(depth):
+        os.mkdir("d")  # noqa: PTH102 - beside the folder that the process is in, whose whole path is too long for some
+        os.chdir("d")
+    file = Path("deep.py")
+    file.write_text("1", encoding="utf-8")
+    try:
+        assert paths(walk(Root(root), use_git=use_git)) == ["a.py", "d/" * depth + "deep.py"]
+    finally:  # shutil removes no tree that is so deep
+        file.unlink()
+        for _ in range(depth):
+            os.chdir("..")
+            os.rmdir("d")  # noqa: PTH106
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
 @both_ways
 @pytest.mark.parametrize("repository", [pytest.param(True, marks=needs_git), False], ids=["repository", "folder"])
@@ -598,4 +702,4 @@ def test_patterns_take_no_exponential_time() -> None:
     file = parse(b"/r", b"*a*a*a*a*a*a*a*a*a*a*ab\n**/a/**/a/**/a/**/a/**/a/**/b\n")
     assert file is not None
     long = b"/r/" + b"/".join([b"a" * 250] * 3 + [b"a"] * 1500)
-    assert file.verdict(long, folder=False) is None
+    assert file.deciding(long, folder=False) is None
