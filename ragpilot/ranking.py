@@ -150,13 +150,37 @@ def fuse(candidates: Iterable[Candidate], *, dense_share: float) -> list[Ranked]
     return ranked
 
 
-def _defines(chunk: Chunk, symbol: str) -> bool:
-    """Whether the chunk's own symbol is the named one: ``Router.get`` and ``get`` both name ``Api.Router.get``."""
-    if not chunk.symbol:
-        return False
-    own = [part.lower() for part in re.split(r"[.:#>\s]+", chunk.symbol) if part]
-    asked = [part.lower() for part in re.split(r"[.:#>-]+", symbol) if part]
-    return bool(asked) and own[-len(asked) :] == asked
+_DEFINED = r"^[^=({{\[\n:]*(?<![\w.]){}(?![\w-])\s*(?:[=:;,({{<\[]|$)"
+"""A row on which nothing stands before a name but words: ``export const NAME =``, ``int name(``, ``NAME,``."""
+
+
+_OTHER_CASE = 0.5
+
+
+def _defines(chunk: Chunk, symbol: str) -> float:
+    """Whether the chunk's own symbol is the named one: ``Router.get`` and ``get`` both name ``Api.Router.get``.
+
+    1, or less where only the case of letters differs: ``Serialize`` asks for a type before ``serialize``, its method.
+    Small constants and prototypes share a chunk, whose title lists the first of them: there, the name at the head
+    of a row is the named one too.
+    """
+    asked = [part for part in re.split(r"[.:#>-]+", symbol) if part]
+    own = [part for part in re.split(r"[.:#>\s]+", chunk.symbol or "") if part]
+    if not asked:
+        return 0.0
+    if _same(own[-len(asked) :], asked):
+        return 1.0 if own[-len(asked) :] == asked else _OTHER_CASE
+    *scope, name = asked
+    if ", " not in chunk.title or (scope and not _same(own[-len(scope) :], scope)):
+        return 0.0
+    found = re.search(_DEFINED.format(re.escape(name)), chunk.text, re.IGNORECASE | re.MULTILINE)
+    if found is None:
+        return 0.0
+    return 1.0 if name in found.group() else _OTHER_CASE
+
+
+def _same(one: Sequence[str], other: Sequence[str]) -> bool:
+    return [part.lower() for part in one] == [part.lower() for part in other]
 
 
 def _is_file(path: str, named: str) -> bool:
@@ -184,8 +208,9 @@ def _boost_definitions(ranked: Sequence[Ranked], asked: Asked, unit: float, weig
         chunk = item.candidate.chunk
         if chunk.source_type in _PROSE:
             continue
-        if any(_defines(chunk, symbol) for symbol in asked.symbols):
-            item.add("definition", amount)
+        share = max((_defines(chunk, symbol) for symbol in asked.symbols), default=0.0)
+        if share:
+            item.add("definition", amount * share)
 
 
 def _boost_file_names(ranked: Sequence[Ranked], asked: Asked, unit: float, weights: Weights) -> None:

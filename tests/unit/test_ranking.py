@@ -176,3 +176,31 @@ def test_lines_that_a_question_names_lead() -> None:
 def test_a_file_is_named_by_its_name_its_path_or_its_stem(named: str, path: str, right: bool) -> None:
     asked = Asked.of("x", symbols=(), bare_symbol=False, files=(named,))
     assert names_of(chunk(path), asked) == ([named] if right else [])
+
+
+@pytest.mark.parametrize(
+    ("named", "right"),
+    [
+        ("MAX_RETRIES", True),
+        ("max_retries", True),
+        ("queue_push", True),
+        ("Paid", True),
+        ("load", False),  # called, not defined
+        ("RETRIES", False),
+        ("settings.MAX_RETRIES", False),
+    ],
+)
+def test_a_name_at_the_head_of_a_row_is_defined_by_the_chunk_that_several_share(named: str, right: bool) -> None:
+    text = "HOST = load('x')\nexport const MAX_RETRIES: number = 3;\nint queue_push(int a);\n    Paid,\n"
+    shared = replace(chunk("config.py", text), symbol=None, title="HOST, MAX_RETRIES, queue_push, …")
+    asked = Asked.of("x", symbols=(named,), bare_symbol=True)
+
+    assert names_of(shared, asked) == ([named] if right else [])
+    assert names_of(replace(shared, title="HOST"), asked) == []
+
+
+def test_a_shared_name_is_defined_within_its_scope_alone() -> None:
+    fields = replace(chunk("cart.ts", "  size = 1;\n  limit = 2;\n"), symbol="shop.Cart", title="shop.Cart.size, limit")
+
+    assert names_of(fields, Asked.of("x", symbols=("Cart.limit",), bare_symbol=True)) == ["Cart.limit"]
+    assert names_of(fields, Asked.of("x", symbols=("Basket.limit",), bare_symbol=True)) == []

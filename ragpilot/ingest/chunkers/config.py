@@ -13,8 +13,11 @@ from ragpilot.ingest.chunkers.starts import indent_cost, rows_between, split_at
 _TABLE = re.compile(r"^[ \t]*\[\[?[ \t]*([^\[\]]+?)[ \t]*\]\]?[ \t]*(?:[#;].*)?$")
 _YAML_KEY = re.compile(r"^(\"[^\"]*\"|'[^']*'|[\w./@$*<-][^:#{}\[\]]*?)[ \t]*:(?:[ \t]|$)|^(---)[ \t]*$")
 _STAGE = re.compile(r"^FROM[ \t]+(?:\S+[ \t]+AS[ \t]+(\S+)|(\S+))", re.IGNORECASE)
-_TARGET = re.compile(r"^([\w.%/$()@{} -]+?)[ \t]*::?(?!=)|^define[ \t]+(\S+)")
-_BLOCK = re.compile(r"^([A-Za-z_][\w.\-\"' \t]*?)[ \t]*(?:\([^()]*\)[ \t]*)?[{(][ \t]*$|^([\w.-]+)[ \t]*[:=]")
+_TARGET = re.compile(r"^(?!\.[A-Z_]+[ \t]*:)([\w.%/$()@{} -]+?)[ \t]*::?(?!=)|^define[ \t]+(\S+)")
+_ABOVE_TARGET = ("#", ".PHONY")
+_BLOCK = re.compile(
+    r"^([A-Za-z_][\w.\-\"' \t]*?)[ \t]*(?:\([^()]*\)[ \t]*)?[{(][ \t]*$|^(?P<together>[\w.-]+)[ \t]*[:=]"
+)
 _ELEMENT = re.compile(r"^(?:  |    |\t)<([A-Za-z][\w:.-]*)")
 _NESTED_KEY = re.compile(r"^\s*[\"']?([\w./@$-]+)[\"']?[ \t]*:(?:[ \t]|$)")
 _MOST_KEYS = 4
@@ -36,15 +39,15 @@ def chunk_config(path: str, lines: Lines, max_chars: int) -> list[Span]:
     ):
         parts = split_at(lines, _json_key(lines), ("//",))
     elif suffix in ("toml", "ini", "cfg", "conf", "properties", "service") or name in (".editorconfig", ".gitconfig"):
-        parts = split_at(lines, _TABLE, ("#", ";"), inside=rows_between(lines, '"""'))
+        parts = split_at(lines, _TABLE, ("#", ";"), inside=rows_between(lines, '"""'), apart=True)
     elif "dockerfile" in name or "containerfile" in name:
-        parts = split_at(lines, _STAGE, _HASH)
+        parts = split_at(lines, _STAGE, _HASH, apart=True)
     elif "makefile" in name or suffix in ("mk", "mak"):
-        parts = split_at(lines, _TARGET, _HASH)
+        parts = split_at(lines, _TARGET, _ABOVE_TARGET, apart=True)
     elif suffix in ("xml", "csproj", "props", "targets", "xaml", "plist", "svg", "xsd"):
         parts = split_at(lines, _ELEMENT, ("<!--",))
     elif dot and stem and suffix in ("tf", "hcl", "gradle", "cmake", "bzl", "bazel", "nix", "groovy"):
-        parts = split_at(lines, _BLOCK, ("#", "//"))
+        parts = split_at(lines, _BLOCK, ("#", "//"), apart=True)
     else:
         parts = [Part(0, len(lines) - 1, "")]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 from ragpilot.ingest.chunkers.lines import Cut
 from ragpilot.ingest.chunkers.spans import Span
@@ -23,6 +24,20 @@ def header(path: str, subject: str, *, details: Iterable[str] = (), doc: str = "
     head = f"{place}: {subject}" if subject and subject != place else place
     extra = " ".join(new_words(" ".join(details), (place + " " + subject).split(), _MOST_DETAILS))
     return " ".join(". ".join(filter(None, (head, doc, extra))).split()[:MOST_WORDS])
+
+
+def shared_symbol(symbols: Sequence[str]) -> str | None:
+    """What several symbols on the same rows lie in: ``Cart`` for ``Cart.add`` and ``Cart.remove``.
+
+    One alone is its own; None where nothing is common, for the first would be a wrong name for the others.
+    """
+    if not symbols:
+        return None
+    common = symbols[0].split(".")
+    for symbol in symbols[1:]:
+        parts = symbol.split(".")
+        common = [own for own, other in takewhile(lambda pair: pair[0] == pair[1], zip(common, parts, strict=False))]
+    return ".".join(common) or None
 
 
 def numbered(cuts: Sequence[Cut], title: str, symbol: str | None, head: str) -> list[Span]:

@@ -10,15 +10,15 @@ import posixpath
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ragpilot.ingest.chunkers.labels import header, numbered
+from ragpilot.ingest.chunkers.labels import header, numbered, shared_symbol
 from ragpilot.ingest.chunkers.lines import Cost, Cut, Lines, cut
 from ragpilot.ingest.chunkers.spans import Span
 from ragpilot.ingest.chunkers.words import phrase
 
 _SMALL = 200
-"""Neighbours below this many characters are packed together, up to half a chunk."""
+"""What has no name and fewer characters is packed with a neighbour as small, up to half a chunk."""
 _TRIFLE = 60
-"""Parts below this go with a neighbour of any size."""
+"""With fewer, named ones are packed with each other, and what has no name with a neighbour of any size."""
 _MOST_TITLES = 3
 _MOST_DETAIL_CHARS = 600
 
@@ -32,7 +32,7 @@ class Part:
     name: str
     apart: bool = False
     also: tuple[str, ...] = ()
-    """Names of parts that were packed with it."""
+    """Names of parts that were packed with it; the symbol is then what all of them lie in."""
 
 
 PieceName = Callable[[Part, Cut], str]
@@ -69,7 +69,10 @@ def chunk_parts(
     *,
     piece_name: PieceName = whole_name,
 ) -> list[Span]:
-    """Parts as spans: small neighbours packed together, large ones cut. The symbol is the part's name."""
+    """Parts as spans: small neighbours packed together, large ones cut.
+
+    The symbol is the part's name, and of several that are packed what their names have in common.
+    """
     spans: list[Span] = []
     for part in _packed(lines, parts, max_chars):
         cuts = list(cut(lines, part.start, part.end, max_chars, cost))
@@ -79,7 +82,7 @@ def chunk_parts(
             if len(cuts) > 1 and name == part.name:
                 title += f" ({number}/{len(cuts)})"
             head = header(path, phrase(name), details=[*part.also, piece.text[:_MOST_DETAIL_CHARS]])
-            spans += numbered([piece], title, name or None, head)
+            spans += numbered([piece], title, shared_symbol([name, *part.also]), head)
     return spans
 
 
@@ -91,25 +94,28 @@ def _packed(lines: Lines, parts: Sequence[Part], max_chars: int) -> list[Part]:
             continue
         part = replace(given, start=trimmed[0], end=trimmed[1])
         if packed and _pack(packed[-1], part, lines, max_chars):
-            part = _joined(packed.pop(), part, lines)
+            part = _joined(packed.pop(), part)
         packed.append(part)
     return packed
 
 
-def _joined(before: Part, part: Part, lines: Lines) -> Part:
-    """Both under one name: the first, unless it is a trifle beside the other."""
-    ordered = (part, before) if part.name and _size(before, lines) < _TRIFLE <= _size(part, lines) else (before, part)
-    names = [name for one in ordered for name in (one.name, *one.also) if name]
+def _joined(before: Part, part: Part) -> Part:
+    names = [name for one in (before, part) for name in (one.name, *one.also) if name]
     unique = tuple(dict.fromkeys(names)) or ("",)
     return Part(before.start, part.end, unique[0], before.apart or part.apart, unique[1:])
 
 
 def _pack(before: Part, part: Part, lines: Lines, max_chars: int) -> bool:
-    """Whether two neighbours share a span: both small, or one a trifle that says nothing alone."""
+    """Whether two neighbours share a span: trifles, and what has no name with what is beside it."""
     sizes = _size(before, lines), _size(part, lines)
     joined = lines.size(before.start, part.end)
     if before.apart or part.apart:
-        return not before.apart and not before.name and sizes[0] < _TRIFLE and joined <= max_chars
+        opens = part.apart and not before.name and sizes[0] < _TRIFLE
+        closes = before.apart and not part.name and not _says_anything(part, lines)
+        return (opens or closes) and joined <= max_chars
+    if before.name and part.name:
+        trifles = sizes[1] < _TRIFLE and sizes[0] < _TRIFLE * (1 + len(before.also))
+        return trifles and joined <= max_chars // 2
     if min(sizes) < _TRIFLE and (joined <= max_chars or _says_nothing(before, part, lines, max_chars)):
         return True
     return max(sizes) < _SMALL and joined <= max_chars // 2
@@ -118,7 +124,11 @@ def _pack(before: Part, part: Part, lines: Lines, max_chars: int) -> bool:
 def _says_nothing(before: Part, part: Part, lines: Lines, max_chars: int) -> bool:
     """Whether one of the two is nothing but brackets beside one that is cut anyway."""
     small, large = (before, part) if _size(before, lines) < _TRIFLE else (part, before)
-    return _size(large, lines) > max_chars and not any(map(str.isalnum, lines.text(small.start, small.end)))
+    return _size(large, lines) > max_chars and not _says_anything(small, lines)
+
+
+def _says_anything(part: Part, lines: Lines) -> bool:
+    return any(map(str.isalnum, lines.text(part.start, part.end)))
 
 
 def _size(part: Part, lines: Lines) -> int:

@@ -18,8 +18,9 @@ NameOf = Callable[[re.Match[str]], str]
 
 
 def first_group(match: re.Match[str]) -> str:
-    """The name of most parts: the first group that matched, without quotes."""
-    return next((group for group in match.groups() if group), "").strip().strip("\"'")
+    """The name of most parts: the first group that matched, without quotes around all of it."""
+    name = next((group for group in match.groups() if group), "").strip()
+    return name[1:-1] if name[:1] in ('"', "'") and name.find(name[0], 1) == len(name) - 1 else name
 
 
 def split_at(

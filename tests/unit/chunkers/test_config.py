@@ -23,13 +23,32 @@ def test_toml_by_tables_with_the_comments_above() -> None:
     assert titles("pyproject.toml", text) == [("project", 1, 14), ("tool.ruff", 16, 32)]
 
 
-def test_small_sections_are_packed_and_all_named() -> None:
-    text = "[a]\nx = 1\n\n[b]\ny = 2\n\n[c]\nz = 3\n\n[d]\nw = 4\n"
-    (span,) = sound_spans("setup.cfg", text, "config")
+def test_small_keys_are_packed_under_no_name_but_what_they_have_in_common() -> None:
+    (plain,) = sound_spans("ci.yml", "a: 1\nb: 2\nc: 3\nd: 4\n", "config")
+    (shared,) = sound_spans("vars.tf", "server.host = 1\nserver.port = 2\n", "config")
 
-    assert span.title == "a, b, c, …"
-    assert span.symbol == "a"
-    assert span.header == "setup: a"
+    assert (plain.symbol, plain.title, plain.header) == (None, "a, b, c, …", "ci: a")
+    assert (shared.symbol, shared.title) == ("server", "server.host, server.port")
+
+
+def test_every_section_stands_under_its_own_name_however_small() -> None:
+    tables = sound_spans("setup.cfg", "# All.\n[a]\nx = 1\n\n[b]\ny = 2\n", "config")
+    scripts = '{\n    "test": "vitest run --coverage --reporter=dot"\n  }'
+    package = f'{{\n  "name": "x",\n  "main": "y.js",\n  "scripts": {scripts}\n}}\n'
+    blocks = 'resource "bucket" "logs" {\n  size = 1\n}\n\nresource "bucket" "data" {\n  size = 2\n}\n'
+
+    assert [(span.symbol, span.start_line, span.end_line) for span in tables] == [("a", 1, 3), ("b", 5, 6)]
+    assert titles("package.json", package) == [("name, main", 1, 3), ("scripts", 4, 7)]
+    assert titles("main.tf", blocks) == [('resource "bucket" "logs"', 1, 3), ('resource "bucket" "data"', 5, 7)]
+
+
+def test_a_makefile_target_has_its_comment_and_its_phony_row() -> None:
+    text = (
+        "# Run all tests with the race detector and a profile for the report.\n.PHONY: test\n"
+        "test: build\n\tgo test\n\nlint:\n\tvet\n"
+    )
+
+    assert titles("Makefile", text) == [("test", 1, 4), ("lint", 6, 7)]
 
 
 def test_yaml_by_keys_and_long_values_by_the_keys_inside() -> None:
@@ -40,13 +59,13 @@ def test_yaml_by_keys_and_long_values_by_the_keys_inside() -> None:
 
     assert spans[0].title == "name, on"
     assert {"jobs.build.steps", "jobs.test.steps"} <= {span.symbol for span in spans}
-    assert all(span.symbol and span.symbol.startswith(("name", "jobs")) for span in spans)
+    assert all(span.symbol and span.symbol.startswith("jobs") for span in spans[1:])
 
 
 def test_json_by_keys_at_the_first_indentation() -> None:
     text = '{\n    "name": "x",\n    "scripts": {\n' + padded('        "script{}": "make it now",') + "    }\n}\n"
 
-    assert titles("package.json", text) == [("scripts, name", 1, 17)]
+    assert titles("package.json", text) == [("name", 1, 2), ("scripts", 3, 17)]
 
 
 def test_brackets_alone_are_no_span() -> None:

@@ -106,16 +106,18 @@ def test_bodies_deprecation_and_parameters_of_the_path() -> None:
 
 
 def test_what_no_operation_holds_is_in_spans_as_it_stands() -> None:
-    rest = [span for span in spans_of(OPENAPI) if span.symbol and "/" not in span.symbol]
+    rest = [span for span in spans_of(OPENAPI) if "/" not in (span.symbol or "")]
 
-    assert [span.symbol for span in rest] == [
-        "openapi",
-        "components.parameters.Expand",
-        "components.schemas.Order",
-        "components.schemas.B",
+    assert [(span.symbol, span.start_line, span.end_line) for span in rest] == [
+        (None, 1, 9),
+        ("components.parameters.Expand", 31, 32),
+        ("components.responses.Failure", 33, 34),
+        ("components.schemas.Order", 35, 41),
+        ("components.schemas.A", 42, 42),
+        ("components.schemas.B", 43, 43),
     ]
     assert "description: shared" in rest[0].text
-    assert rest[1].title == "components.parameters.Expand, components.responses.Failure"
+    assert rest[0].title == "openapi, info, x-common"
 
 
 def test_an_operation_too_long_for_a_span_is_cut_under_its_name() -> None:
@@ -272,5 +274,5 @@ def test_what_follows_in_a_further_document_is_not_lost() -> None:
 
     spans = sound_spans("a.yml", text, "api-spec")
 
-    assert [span.symbol for span in spans] == ["openapi", "GET /m", None]
+    assert [span.symbol for span in spans] == [None, "GET /m", None]
     assert spans[-1].text == "---\nkind: Other\nname: MARK"

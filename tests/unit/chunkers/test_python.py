@@ -174,7 +174,7 @@ def test_a_long_constant_stands_alone_and_short_ones_together() -> None:
     spans = spans_of(code)
 
     assert [(span.symbol, span.title) for span in spans] == [
-        ("RETRIES", "RETRIES, TIMEOUT"),
+        (None, "RETRIES, TIMEOUT"),
         ("TABLE", "TABLE"),
         ("NAME", "NAME"),
     ]

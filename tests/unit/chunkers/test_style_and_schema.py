@@ -21,7 +21,8 @@ def test_rules_with_their_comments_past_braces_in_strings_and_comments() -> None
     )
 
     assert titles("site.scss", text, "style") == [
-        ('.cart, .basket, @use "theme", $space: 4px', 1, 20),
+        ('@use "theme", $space: 4px', 1, 2),
+        (".cart, .basket", 4, 20),
         ("@media (min-width: 600px)", 22, 36),
     ]
 

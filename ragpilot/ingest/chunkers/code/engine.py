@@ -9,9 +9,9 @@ from ragpilot.ingest.chunkers.code.costs import statement_cost
 from ragpilot.ingest.chunkers.code.grammar import parse
 from ragpilot.ingest.chunkers.code.joining import join
 from ragpilot.ingest.chunkers.code.language import Kind, Language, Source
-from ragpilot.ingest.chunkers.code.layout import Segment, flatten
+from ragpilot.ingest.chunkers.code.layout import Segment, flatten, set_apart
 from ragpilot.ingest.chunkers.code.outline import outline
-from ragpilot.ingest.chunkers.labels import header, numbered
+from ragpilot.ingest.chunkers.labels import header, numbered, shared_symbol
 from ragpilot.ingest.chunkers.lines import Cost, Cut, Lines, cut
 from ragpilot.ingest.chunkers.spans import Span
 from ragpilot.ingest.chunkers.words import first_sentence, phrase
@@ -26,11 +26,12 @@ def chunk_code(path: str, text: str, lines: Lines, language: Language, max_chars
     module = outline(root, lines, source, language, max_chars)
     cost = _once(lambda: statement_cost(root, lines))
     spans: list[Span] = []
-    for segment in join(flatten(module), lines, max_chars, language.constructors):
+    for segment in join(set_apart(flatten(module), lines), lines, max_chars, language.constructors):
         cuts = list(cut(lines, segment.start, segment.end, max_chars, cost()))
         if segment.declares:
-            title = _title([segment.unit.symbol, *filter(None, segment.also)])
-            spans += numbered(cuts, title, segment.unit.symbol, _declaration_header(path, segment))
+            symbols = [segment.unit.symbol, *filter(None, segment.also)]
+            head = _declaration_header(path, segment)
+            spans += numbered(cuts, _title(symbols), shared_symbol(symbols), head)
         else:
             for piece in cuts:
                 symbol, title, head = _between(path, segment, piece)
@@ -64,10 +65,11 @@ def _between(path: str, segment: Segment, piece: Cut) -> tuple[str | None, str, 
         ".".join(part for part in (unit.scope, name) if part) for name in segment.names(piece.start, piece.end)
     ]
     names = list(dict.fromkeys([*qualified, *filter(None, segment.also)]))
-    symbol = names[0] if names else unit.symbol or None
+    symbol = shared_symbol(names) if names else unit.symbol or None
     title = _title(names) or unit.symbol or posixpath.basename(path)
+    subject = phrase(names[0] if names else unit.symbol)
     doc = first_sentence(unit.doc) if not unit.symbol and piece.start == 0 else ""
-    return symbol, title, header(path, phrase(symbol or ""), details=names[1:], doc=doc)
+    return symbol, title, header(path, subject, details=names[1:], doc=doc)
 
 
 def _title(symbols: list[str]) -> str:

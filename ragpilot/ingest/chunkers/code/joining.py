@@ -26,8 +26,6 @@ _REMARKS = ("#", "//", "/*", "*", "--", ";")
 _SMALL = 60
 """Rows outside every declaration that are this short, and name nothing, go with their neighbour."""
 _SMALL_HEAD = 160
-_TRIFLE = 48
-"""Members on one row that are this short, one below the other, share a chunk."""
 _SMALL_REMARK = 200
 
 
@@ -49,7 +47,6 @@ def join(flat: Iterable[Segment], lines: Lines, max_chars: int, constructors: fr
             if (fits or cut_anyway) and _belongs_below(before, segment, lines):
                 segment.start, segment.also = before.start, [*before.also, *segment.also]
                 found.pop()
-        segment.trifles = _is_trifle(segment, lines)
         found.append(segment)
     return found
 
@@ -67,9 +64,6 @@ def _belongs_above(
         name = Name(segment.start, segment.start, segment.unit.name)
         insort(before.unit.names, name, key=lambda other: other.start)
         return True
-    if _is_trifle(segment, lines) and before.trifles and segment.start == before.end + 1 and _siblings(before, segment):
-        before.also.append(segment.unit.symbol)
-        return True
     if _is_bare_function_head(before, segment, lines):
         before.also.append(segment.unit.symbol)
         return True
@@ -81,7 +75,7 @@ def _belongs_above(
 
 
 def _belongs_below(before: Segment, segment: Segment, lines: Lines) -> bool:
-    """The bare head of a scope; a small remark between declarations; any trifle inside a type."""
+    """The bare head of a scope; a small remark between declarations; anything so short inside a type."""
     size = lines.size(before.start, before.end)
     if not _inside(segment.unit, before.unit):
         return False
@@ -108,15 +102,6 @@ def _is_bare_function_head(before: Segment, segment: Segment, lines: Lines) -> b
     if not before.head or before.unit.kind is not Kind.CALLABLE or segment.unit not in before.unit.children:
         return False
     return lines.size(before.start, before.end) < _SMALL_HEAD
-
-
-def _is_trifle(segment: Segment, lines: Lines) -> bool:
-    """A member that is written on one short row."""
-    return segment.whole and segment.start == segment.end and lines.size(segment.start, segment.end) < _TRIFLE
-
-
-def _siblings(one: Segment, other: Segment) -> bool:
-    return one.unit.symbol.rpartition(".")[0] == other.unit.symbol.rpartition(".")[0]
 
 
 def _closes(row: str) -> bool:

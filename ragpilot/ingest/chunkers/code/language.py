@@ -80,6 +80,14 @@ def follow(node: Node, path: Path) -> list[Node]:
     return nodes
 
 
+HTTP_METHODS = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace", "all"})
+
+
+def spoken(text: str) -> str:
+    """What a test or a group of tests says that it shows, as a name: on one line, without quotes and dots."""
+    return " ".join(text.strip("\"'`:").replace(".", " ").split())
+
+
 def name_field(node: Node, source: Source) -> str:
     """The name of most declarations."""
     return source.field(node, "name")

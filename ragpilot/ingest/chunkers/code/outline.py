@@ -15,7 +15,9 @@ from ragpilot.ingest.chunkers.lines import Lines
 _LONGEST_NAME = 120
 _LONGEST_SYMBOL = 240
 _SUBSTANTIAL = 200
-"""A constant or field of so many characters gets a chunk of its own."""
+"""A constant, field or prototype of so many characters gets a chunk of its own."""
+_DOCUMENTED = 100
+"""The same with a comment above it."""
 
 
 @dataclass(slots=True)
@@ -25,6 +27,8 @@ class Name:
     start: int
     end: int
     text: str
+    documented: bool = False
+    """Whether a comment stands right above."""
 
 
 @dataclass(slots=True, eq=False)
@@ -45,6 +49,8 @@ class Unit:
     children: list[Unit] = field(default_factory=list)
     names: list[Name] = field(default_factory=list)
     """In the order of their rows."""
+    prototype: bool = False
+    """Whether it declares what is written elsewhere."""
 
     @property
     def name(self) -> str:
@@ -73,9 +79,14 @@ def outline(root: Node, lines: Lines, source: Source, language: Language, max_ch
         declared = _read(inner, source, language) or _value(visit, inner, end, lines, source, language, max_chars)
         if declared is None:
             if oversized or inner.is_error or inner.type in language.transparent:
-                stack += _children(inner, owner, language)
+                stack += _children(inner, owner, language, visit)
         elif declared.kind is Kind.CALLABLE and declared.body is None and language.bodiless:
-            owner.names.append(Name(visit.start, end, declared.name))
+            if _stands_alone(visit, end, lines, max_chars):
+                unit = _unit(visit, declared, end, source, language)
+                unit.prototype = True
+                owner.children.append(unit)
+            else:
+                owner.names.append(Name(visit.start, end, declared.name, bool(visit.comments)))
         elif declared.body is None and inner.type in language.file_scopes:
             owner.scope = declared.name
         else:
@@ -93,8 +104,11 @@ def last_row(node: Node) -> int:
     return end.row - 1 if end.column == 0 and end.row > node.start_point.row else end.row
 
 
-def _children(node: Node, owner: Unit, language: Language) -> list[_Visit]:
-    """Visits of a node's children, last first, each with the comments and attributes right above it."""
+def _children(node: Node, owner: Unit, language: Language, outer: _Visit | None = None) -> list[_Visit]:
+    """Visits of a node's children, last first, each with the comments and attributes right above it.
+
+    What stands on the first row of a node that declares nothing itself has the comments of that ``outer`` visit.
+    """
     visits: list[_Visit] = []
     above: list[Node] = []
     lead = lead_end = before = -1
@@ -113,6 +127,9 @@ def _children(node: Node, owner: Unit, language: Language) -> list[_Visit]:
         comments = [node for node in above if node.type in language.comments] if attached else []
         visits.append(_Visit(child, owner, lead if attached else start, comments))
         above, before = [], last_row(child)
+    if outer is not None and visits and visits[0].start == node.start_point.row:
+        visits[0].start = outer.start
+        visits[0].comments = outer.comments + visits[0].comments
     visits.reverse()
     return visits
 
@@ -147,12 +164,19 @@ def _value(
     if node.type not in language.minor or visit.owner.kind is Kind.CALLABLE:
         return None
     names = [name for name in language.names_in(node, source) if len(name) <= _LONGEST_NAME]
-    owner = visit.owner
-    apart = owner.kind is not Kind.TYPE or lines.size(owner.start, owner.end) > max_chars
-    if names and apart and end > visit.start and lines.size(visit.start, end) >= _SUBSTANTIAL:
+    if names and _stands_alone(visit, end, lines, max_chars):
         return Declared(Kind.VALUE, names[0], node, None)
-    owner.names += [Name(visit.start, end, name) for name in names]
+    visit.owner.names += [Name(visit.start, end, name, bool(visit.comments)) for name in names]
     return None
+
+
+def _stands_alone(visit: _Visit, end: int, lines: Lines, max_chars: int) -> bool:
+    """Whether what could go with its neighbours is long enough for a chunk, in an owner that has no room for it."""
+    owner = visit.owner
+    fits = owner.kind is Kind.TYPE and lines.size(owner.start, owner.end) <= max_chars
+    if fits or owner.kind is Kind.CALLABLE or end == visit.start:
+        return False
+    return lines.size(visit.start, end) >= (_DOCUMENTED if visit.comments else _SUBSTANTIAL)
 
 
 def _unit(visit: _Visit, declared: Declared, end: int, source: Source, language: Language) -> Unit:
@@ -181,5 +205,15 @@ def _bounded(symbol: str) -> str:
 
 def _take_overloads(unit: Unit, owner: Unit, name: str, lines: Lines) -> None:
     """Bodiless signatures of the same name right above belong to the implementation."""
-    while owner.names and owner.names[-1].text == name and lines.trim(owner.names[-1].end + 1, unit.start - 1) is None:
-        unit.start = owner.names.pop().start
+
+    def right_above(end: int) -> bool:
+        return lines.trim(end + 1, unit.start - 1) is None
+
+    while True:
+        names, children = owner.names, owner.children
+        if names and names[-1].text == name and right_above(names[-1].end):
+            unit.start = names.pop().start
+        elif children and children[-1].prototype and children[-1].name == name and right_above(children[-1].end):
+            unit.start = children.pop().start
+        else:
+            return

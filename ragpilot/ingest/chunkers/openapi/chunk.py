@@ -104,7 +104,7 @@ def _named(name: str, row: int, value: Value, *, deeper: bool) -> Iterator[tuple
         for inner, member in value.entries.items():
             yield from _named(f"{name}.{inner}", value.key_rows[inner], member, deeper=False)
     else:
-        yield Part(row, max(value.end, row), name), value
+        yield Part(row, max(value.end, row), name, apart=True), value
 
 
 def _regions(parts: list[Part], held: set[int]) -> Iterator[list[Part]]:

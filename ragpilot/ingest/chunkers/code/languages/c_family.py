@@ -6,7 +6,7 @@ import re
 
 from tree_sitter import Node
 
-from ragpilot.ingest.chunkers.code.language import Declared, Kind, Language, Path, Source
+from ragpilot.ingest.chunkers.code.language import Declared, Kind, Language, Path, Source, spoken
 from ragpilot.ingest.chunkers.code.macros import without_macros
 
 _LONGEST_NAME = 400
@@ -64,9 +64,16 @@ def _read(node: Node, source: Source) -> Declared | None:
 
 
 def _what_a_macro_declares(declarator: Node, source: Source) -> str:
-    """``TEST(StackTest, Pops) {`` declares ``StackTest.Pops``, ``DEFINE_HOOK(on_exit) {`` ``on_exit``."""
+    """What a macro before a body declares.
+
+    ``TEST(StackTest, Pops) {`` declares ``StackTest.Pops``, ``DEFINE_HOOK(on_exit) {`` ``on_exit``, and
+    ``TEST_CASE("pops, last first") {`` what it says.
+    """
     parameters = declarator.child_by_field_name("parameters")
     texts = [source.text(child) for child in parameters.named_children] if parameters is not None else []
+    said = next((at for at, text in enumerate(texts) if text.startswith('"')), None)
+    if said is not None:
+        return ".".join([*texts[:said], spoken(texts[said])])
     names = [text for text in texts[: 2 if len(texts) == _SUITE_AND_TEST else 1] if _IDENTIFIER.fullmatch(text)]
     return ".".join(names)
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from tree_sitter import Node
 
-from ragpilot.ingest.chunkers.code.language import Declared, Kind, Language, Source
+from ragpilot.ingest.chunkers.code.language import HTTP_METHODS, Declared, Kind, Language, Source, spoken
 
 _FUNCTIONS = frozenset({"arrow_function", "function_expression", "generator_function"})
+_TEXTS = frozenset({"string", "template_string"})
+_GROUPS = frozenset({"describe", "fdescribe", "xdescribe", "context", "suite"})
+_TESTS = frozenset({"it", "fit", "xit", "test", "specify", "bench"})
+_WORDS = re.compile(r"\w+")
+_TEXT_AND_FUNCTION = 2
+_LONGEST_CALLEE = 200
+_LONGEST_TEXT = 400
 _OBJECT_PREFIXES = ("module.exports.", "exports.", "this.", "window.", "globalThis.")
 
 
@@ -28,6 +36,8 @@ def _read(node: Node, source: Source) -> Declared | None:
             inner = node.named_children[0]
             if inner.type == "assignment_expression":
                 return _named_value(inner, "left", "right", source)
+            if inner.type == "call_expression":
+                return _called_back(inner, source)
             if inner.type == "internal_module":
                 return Declared(Kind.SCOPE, source.field(inner, "name"), inner, inner.child_by_field_name("body"))
         case "internal_module" | "module":
@@ -38,6 +48,31 @@ def _read(node: Node, source: Source) -> Declared | None:
             if node.parent is not None and node.parent.type == "export_statement":
                 return _value("default", node) or _members(node)
     return None
+
+
+def _called_back(call: Node, source: Source) -> Declared | None:
+    """What a call with a text and a function declares: a group of tests, a test, the handler of a route."""
+    arguments = call.child_by_field_name("arguments")
+    function = call.child_by_field_name("function")
+    if arguments is None or function is None or arguments.named_child_count < _TEXT_AND_FUNCTION:
+        return None
+    text, body = arguments.named_children[0], _callback(arguments)
+    if text.type not in _TEXTS or body is None:
+        return None
+    words = _WORDS.findall(source.text(function)[:_LONGEST_CALLEE])
+    name = source.text(text)[:_LONGEST_TEXT].strip("\"'`")
+    if words and words[0] in _GROUPS:
+        return Declared(Kind.SCOPE, spoken(name), body, body.child_by_field_name("body"))
+    if words and words[0] in _TESTS:
+        return Declared(Kind.CALLABLE, spoken(name), body, body.child_by_field_name("body"))
+    if words and words[-1] in HTTP_METHODS and name.startswith("/"):
+        return Declared(Kind.CALLABLE, f"{words[-1].upper()} {name}", body, body.child_by_field_name("body"))
+    return None
+
+
+def _callback(arguments: Node) -> Node | None:
+    """The last function among arguments; options and a time limit may follow it."""
+    return next((child for child in reversed(arguments.named_children) if child.type in _FUNCTIONS), None)
 
 
 def _named_value(node: Node, name_field: str, value_field: str, source: Source) -> Declared | None:
