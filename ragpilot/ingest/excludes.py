@@ -34,8 +34,11 @@ _MARKS = (b"pyvenv.cfg", b"CACHEDIR.TAG")
 class IgnoreRules:
     """The ignore files of one name at every level between ``start`` and a path, and ``outer`` ones behind them."""
 
-    def __init__(self, start: bytes, name: bytes, outer: tuple[IgnoreFile, ...] = ()) -> None:
+    def __init__(
+        self, start: bytes, name: bytes, outer: tuple[IgnoreFile, ...] = (), *, ignore_case: bool = False
+    ) -> None:
         self._name = name
+        self._ignore_case = ignore_case
         self._files = {start: self._with_own(start, outer)}
         """Folder -> the ignore files that hold in it, nearest first."""
 
@@ -69,7 +72,7 @@ class IgnoreRules:
         return self._files[folder]
 
     def _with_own(self, folder: bytes, above: tuple[IgnoreFile, ...]) -> tuple[IgnoreFile, ...]:
-        own = load(folder, os.path.join(folder, self._name))
+        own = load(folder, os.path.join(folder, self._name), ignore_case=self._ignore_case)
         return above if own is None else (own, *above)
 
 

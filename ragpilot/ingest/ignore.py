@@ -75,22 +75,27 @@ class IgnoreFile:
         return self.any_negated is not None and self.any_negated.fullmatch(path[len(self.base) + 1 :]) is not None
 
 
-def parse(base: bytes, content: bytes) -> IgnoreFile | None:
-    """The patterns of an ignore file's content; None where it holds none."""
-    patterns = tuple(_patterns(content.removeprefix(b"\xef\xbb\xbf").split(b"\n")))
+def parse(base: bytes, content: bytes, *, ignore_case: bool = False) -> IgnoreFile | None:
+    """The patterns of an ignore file's content; None where it holds none.
+
+    ``ignore_case``: whether ASCII letters match in either case, as git has it where a file system does not tell them
+    apart.
+    """
+    flags = re.DOTALL | re.IGNORECASE if ignore_case else re.DOTALL
+    patterns = tuple(_patterns(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), flags))
     if not patterns:
         return None
     negated = [pattern for pattern in patterns if pattern.negated]
-    return IgnoreFile(base.rstrip(b"/"), patterns, _union(patterns), _union(negated) if negated else None)
+    return IgnoreFile(base.rstrip(b"/"), patterns, _union(patterns, flags), _union(negated, flags) if negated else None)
 
 
-def load(base: bytes, file: bytes, *, follow: bool = False) -> IgnoreFile | None:
+def load(base: bytes, file: bytes, *, follow: bool = False, ignore_case: bool = False) -> IgnoreFile | None:
     """``parse`` of a file; None where it is missing, unreadable, no regular file or, without ``follow``, a link.
 
     Like git, which follows links to its excludes but not to the ignore files of a work tree.
     """
     content = read_small(file, follow=follow, limit=_MOST_BYTES)
-    return None if content is None else parse(base, content)
+    return None if content is None else parse(base, content, ignore_case=ignore_case)
 
 
 def ignored(files: Iterable[IgnoreFile], path: bytes, *, folder: bool) -> bool:
@@ -115,13 +120,13 @@ def _deciding(files: Iterable[IgnoreFile], path: bytes, *, folder: bool) -> Patt
     return None
 
 
-def _union(patterns: Iterable[Pattern]) -> re.Pattern[bytes]:
-    return re.compile(b"|".join(b"(?:%b)" % pattern.regex.pattern for pattern in patterns), re.DOTALL)
+def _union(patterns: Iterable[Pattern], flags: re.RegexFlag) -> re.Pattern[bytes]:
+    return re.compile(b"|".join(b"(?:%b)" % pattern.regex.pattern for pattern in patterns), flags)
 
 
-def _patterns(lines: Iterable[bytes]) -> Iterator[Pattern]:
+def _patterns(lines: Iterable[bytes], flags: re.RegexFlag) -> Iterator[Pattern]:
     for line in lines:
-        text = _without_trailing_spaces(line.removesuffix(b"\r"))
+        text = _without_trailing_spaces(line.removesuffix(b"\r").partition(b"\0")[0])
         if not text or text.startswith(b"#"):
             continue
         negated = text.startswith(b"!")
@@ -134,7 +139,7 @@ def _patterns(lines: Iterable[bytes]) -> Iterator[Pattern]:
             continue
         translated = _translate(text)
         if translated is not None:
-            yield Pattern(re.compile(translated, re.DOTALL), negated, folders_only, text.rpartition(b"/")[2])
+            yield Pattern(re.compile(translated, flags), negated, folders_only, text.rpartition(b"/")[2])
 
 
 def _without_trailing_spaces(line: bytes) -> bytes:
@@ -249,11 +254,9 @@ def _translate_class(pattern: bytes, start: int) -> tuple[bytes, int] | None:
             high, at = _class_member(pattern, at + 1)
         if not low or not high:
             return None
-        if low <= high:  # a range the wrong way round holds nothing
-            members.append(_hex(low) + b"-" + _hex(high))
+        # A range the wrong way round holds the character that it begins with.
+        members.append(_hex(low) + b"-" + _hex(high) if low <= high else _hex(low))
     inner = b"".join(members)
-    if not inner:
-        return (rb"[^/]" if negated else rb"(?!)"), at + 1
     return (b"(?!/)[" + (b"^" if negated else b"") + inner + b"]"), at + 1
 
 

@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Set
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 
 from ragpilot.ingest.excludes import IgnoreRules, OwnRules, excluded_by_default, unknown_above
+from ragpilot.ingest.gitconfig import git_settings
 from ragpilot.ingest.gitfiles import git_program, list_files
+from ragpilot.ingest.gitindex import tracked_paths
 from ragpilot.ingest.ignore import load
 from ragpilot.ingest.opening import LINK_ABOVE
 from ragpilot.ingest.paths import shown_path
@@ -26,10 +29,8 @@ from ragpilot.ingest.reasons import Reason
 from ragpilot.ingest.repository import (
     Repository,
     enclosing_repository,
-    exclude_files,
     main_worktree,
     repository_at,
-    tracked_paths,
 )
 from ragpilot.ingest.roots import Root
 from ragpilot.types import LeftOut
@@ -143,7 +144,7 @@ class _Walk:
         self._git_rules = _rules_of(repository, top)
         tracked = self._tracked(repository, start)
         if not self._is_ignored(start, top):
-            self._descend(start, in_repository=repository is not None)
+            self._descend(start, tracked, in_repository=repository is not None)
         elif not tracked:
             self._note_ignored_root()
             self._by_hand(start, None)
@@ -160,16 +161,14 @@ class _Walk:
                 return True
         return False
 
-    def _descend(self, start: bytes, *, in_repository: bool) -> None:
+    def _descend(self, start: bytes, tracked: Sequence[bytes], *, in_repository: bool) -> None:
         stack = [start]
         while stack:
             for path, is_folder in self._scan(stack.pop()):
                 if self._git_rules.ignores(path, folder=is_folder):
                     self._ignore(path + b"/" if is_folder else path, "git")
-                elif not is_folder:
+                elif not is_folder or (repository_at(path) is not None and not _any_within(path, tracked)):
                     self._entry(path)
-                elif repository_at(path) is not None:
-                    self._nested(path)
                 elif not in_repository and excluded_by_default(path) and not self._is_asked_for(path, folder=True):
                     self._ignore(path + b"/", "default")
                 elif self._reaches(path) and not self._is_skipped(path) and not self._rules.folder_excluded(path):
@@ -301,8 +300,16 @@ class _Walk:
 
 def _rules_of(repository: Repository | None, top: bytes) -> IgnoreRules:
     """Git's ignore rules of a work tree, or of a folder that lies in none."""
-    outer = (load(top, file, follow=True) for file in exclude_files(repository))
-    return IgnoreRules(top, _GIT_IGNORE_FILE, tuple(found for found in outer if found is not None))
+    settings = git_settings(repository)
+    case = settings.ignore_case
+    outer = (load(top, file, follow=True, ignore_case=case) for file in settings.exclude_files)
+    return IgnoreRules(top, _GIT_IGNORE_FILE, tuple(found for found in outer if found is not None), ignore_case=case)
+
+
+def _any_within(folder: bytes, paths: Sequence[bytes]) -> bool:
+    """Whether one of the paths, which are sorted, lies in ``folder``."""
+    at = bisect_left(paths, folder + b"/")
+    return at < len(paths) and paths[at].startswith(folder + b"/")
 
 
 def _within(path: bytes, folder: bytes) -> bool:

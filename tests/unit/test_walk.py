@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from ragpilot.config import CorpusSettings
 from ragpilot.errors import RootError
 from ragpilot.ingest import gitfiles
-from ragpilot.ingest.ignore import parse
+from ragpilot.ingest.ignore import ignored, parse
 from ragpilot.ingest.paths import raw_path, shown_path
 from ragpilot.ingest.reasons import Reason
 from ragpilot.ingest.roots import Root, commit_of, locate, nested_roots, resolve_roots, scopes
@@ -164,6 +165,69 @@ def test_random_rules_agree_with_git(seed: int, tmp_path: Path) -> None:
 
 
 @needs_git
+@pytest.mark.parametrize("seed", range(60))
+def test_random_patterns_match_what_git_matches(seed: int, tmp_path: Path) -> None:
+    dice = random.Random(seed)  # noqa: S311 - no secret depends on it
+    pieces = ["a", "b", "A", "é", ".", "*", "**", "/", "//", "?", "!", "#", " ", "\\ ", "\t", "\r", "\0", "\\", "\\*"]
+    pieces += [
+        "[ab]",
+        "[!a]",
+        "[a-c]",
+        "[c-a]",
+        "[]a]",
+        "[[:upper:]]",
+        "[[:space:]x]",
+        "[[:none:]]",
+        "[a",
+        "[a-]",
+        "[/]",
+    ]
+    names = [
+        "a",
+        "b",
+        "A",
+        "c",
+        "é",
+        "ab",
+        "a.b",
+        "a b",
+        " a",
+        "a ",
+        "*",
+        "\\",
+        "[",
+        "]",
+        "-",
+        "!a",
+        "#",
+        "\t",
+        "(a)",
+        "$",
+    ]
+    content = "\n".join("".join(dice.choices(pieces, k=dice.randint(1, 6))) for _ in range(3)).encode()
+    candidates = {"/".join(dice.choices(names, k=dice.randint(1, 4))).encode() for _ in range(60)}
+    (tmp_path / ".gitignore").write_bytes(content)
+    git(tmp_path, "init", "-q")
+    command = ["git", "-C", str(tmp_path), "check-ignore", "--no-index", "-z", "--stdin"]
+    asked = b"".join(path + b"\0" for path in candidates)
+    done = subprocess.run(command, check=False, input=asked, capture_output=True, timeout=60)  # noqa: S603
+    file = parse(b"/r", content)
+    rules = () if file is None else (file,)
+    expected = set(done.stdout.split(b"\0")) - {b""}
+    found = {
+        path for path in candidates if any(ignored(rules, step, folder=folder) for step, folder in _steps(b"/r", path))
+    }
+    assert found == expected, content
+
+
+def _steps(base: bytes, path: bytes) -> Iterator[tuple[bytes, bool]]:
+    """A file's folders and the file itself, each with whether it is a folder."""
+    parts = path.split(b"/")
+    for depth in range(1, len(parts) + 1):
+        yield base + b"/" + b"/".join(parts[:depth]), depth < len(parts)
+
+
+@needs_git
 @both_ways
 def test_tracked_files_count_though_ignored(use_git: bool, tmp_path: Path) -> None:
     root = write(tmp_path / "tree", {".gitignore": "*.log\nout/\n", "kept.log": "1", "other.log": "1", "out/t.py": "1"})
@@ -205,6 +269,110 @@ def test_excludes_of_the_repository_and_the_user(
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     write(own_environment, {".config/git/ignore": "kept\n"})
     assert paths(walk(Root(root), use_git=use_git)) == [".gitignore", "x.swp", "y.bak"]
+
+
+CONFIGURATIONS = {
+    "one line": {"config": "[core] excludesFile = ~/mine ; mine"},
+    "upper case": {"config": '[CORE]\n\tEXCLUDESFILE="~/mine" # mine'},
+    "quotes": {"config": '[core]\n\texcludesFile = "~/m"ine\n\tpager'},
+    "continued": {"config": "# first\n[core]\n\texcludesFile = ~/\\\nmine\n\teditor = x\n"},
+    "the last one": {"config": "[core]\nexcludesFile = ~/other\n[user]\nname = x\n[core]\nexcludesFile = ~/mine\n"},
+    "escapes": {"config": '[core]\nexcludesFile = "~/a \\"b\\" #c"\n', 'a "b" #c': "*.swp\n"},
+    "included": {"config": "[include]\n\tpath = more/config\n", "more/config": "[core]\nexcludesFile = ~/mine\n"},
+    "included on condition": {
+        "config": '[includeIf "gitdir:**/tree/"]\n\tpath = ~/more\n',
+        "more": "[core]\nexcludesFile = ~/mine\n",
+    },
+    "not included": {
+        "config": '[includeIf "gitdir:~/elsewhere/"]\n\tpath = ~/more\n[core "sub"]\nexcludesFile = ~/other\n',
+        "more": "[core]\nexcludesFile = ~/other\n",
+        ".config/git/ignore": "*.swp\n",
+    },
+    "switched off": {"config": "[core]\nexcludesFile =\n", ".config/git/ignore": "*.bak\n", "mine": "*.swp\n"},
+    "broken": {"config": "[core]\nexcludesFile = ~/mine\n[core\n"},
+}
+
+
+@needs_git
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_the_users_configuration_is_read_as_git_reads_it(
+    name: str, tmp_path: Path, own_environment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = write(tmp_path / "tree", {"x.swp": "1", "y.bak": "1"})
+    git(root, "init", "-q")
+    write(own_environment, {"mine": "*.swp\n", "other": "*.bak\n", **CONFIGURATIONS[name]})
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(own_environment / "config"))
+    expected = {"switched off": ["x.swp", "y.bak"]}.get(name, ["y.bak"])
+    if name != "broken":
+        assert of_git(root) == expected
+    assert paths(walk(Root(root), use_git=False)) == expected
+
+
+@needs_git
+def test_the_repositorys_configuration_is_read_as_git_reads_it(tmp_path: Path) -> None:
+    root = write(tmp_path / "tree", {"mine": "*.SWP\n[A-C]x\n", "x.swp": "1", "Bx": "1", "cx": "1", "s/y.Swp": "1"})
+    git(root, "init", "-q")
+    git(root, "config", "core.excludesFile", "mine")  # from the top on, also for a part of the work tree
+    git(root, "config", "core.ignoreCase", "true")
+    write(root, {".gitignore": "S/*.PY\n", "s/a.py": "1", "s/b.txt": "1"})
+    for part in ("", "s"):
+        assert paths(walk(Root(root / part), use_git=False)) == of_git(root / part) != []
+    git(root, "config", "extensions.worktreeConfig", "true")
+    git(root, "config", "--worktree", "core.ignoreCase", "false")
+    assert paths(walk(Root(root), use_git=False)) == of_git(root)
+    assert "s/a.py" in of_git(root)
+
+
+def test_a_configuration_that_includes_itself_is_read_to_an_end(
+    tmp_path: Path, own_environment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = write(tmp_path / "tree", {"x.swp": "1", "y": "1"})
+    write(own_environment, {"config": "[include]\n" + "path = config\n" * 1000, "mine": "*.swp\n"})
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(own_environment / "config"))
+    started = time.monotonic()
+    assert paths(walk(Root(root))) == ["x.swp", "y"]
+    assert time.monotonic() - started < 10
+
+
+@needs_git
+def test_an_index_that_shares_another_is_read(tmp_path: Path) -> None:
+    names = [f"f{number:03}" for number in range(200)]
+    root = write(tmp_path / "tree", {".gitignore": "*\n", **dict.fromkeys([*names, "later"], "1")})
+    git(root, "init", "-q")
+    git(root, "config", "splitIndex.maxPercentChange", "100")
+    git(root, "add", "-f", *names)
+    git(root, "update-index", "--split-index")
+    git(root, "rm", "-q", "--cached", *names[3:150:2], *names[160:])
+    write(root, {names[0]: "changed"})
+    git(root, "add", "-f", "later", names[0])
+    assert list((root / ".git").glob("sharedindex.*"))
+    assert paths(walk(Root(root), use_git=False)) == of_git(root)
+    assert {"f000", "f004", "later"} <= set(of_git(root))
+    assert "f003" not in of_git(root)
+
+
+@needs_git
+@both_ways
+def test_a_submodule_in_an_ignored_folder_is_walked(use_git: bool, tmp_path: Path) -> None:
+    library = write(tmp_path / "library", {"lib.py": "1"})
+    git(library, "init", "-q")
+    git(library, "add", "-A")
+    git(library, "commit", "-qm", "one")
+    root = write(tmp_path / "root", {"a.py": "1"})
+    git(root, "init", "-q")
+    git(root, "submodule", "add", "-q", str(library), "vendor/library")
+    write(root, {".gitignore": "vendor/\n", "vendor/other.py": "1"})
+    assert paths(walk(Root(root), use_git=use_git)) == [".gitignore", ".gitmodules", "a.py", "vendor/library/lib.py"]
+
+
+@needs_git
+@both_ways
+def test_a_repository_made_around_files_of_the_outer_one_is_none_of_its_own(use_git: bool, tmp_path: Path) -> None:
+    root = write(tmp_path / "root", {".gitignore": "*.tmp\n", "sub/a.py": "1", "sub/b.tmp": "1", "sub/c.py": "1"})
+    git(root, "init", "-q")
+    git(root, "add", "sub/a.py")
+    git(root / "sub", "init", "-q")
+    assert paths(walk(Root(root), use_git=use_git)) == of_git(root) == [".gitignore", "sub/a.py", "sub/c.py"]
 
 
 @needs_git
