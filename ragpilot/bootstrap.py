@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -19,7 +19,7 @@ from ragpilot.adapters.tokens import TiktokenCounter
 from ragpilot.answering import AskService
 from ragpilot.calibrations import recall as recall_calibration
 from ragpilot.config import ChatSettings, EmbedderSettings, Environment, Settings
-from ragpilot.errors import ChatModelError, ConfigError, StoreError
+from ragpilot.errors import ChatModelError, ConfigError, StoreError, StoreFullError
 from ragpilot.freshness import Freshness
 from ragpilot.ingest.pipeline import IngestService
 from ragpilot.ports import ChatModel, ChunkStore, Embedder, TokenCounter
@@ -66,11 +66,16 @@ class Application:
     async def put_grants_in_force(self) -> None:
         """Have every document readable by whom the configuration says, before anything is answered.
 
-        For a process that owns the store; a server sees to it by itself. Raises StateError.
+        For a process that owns the store; a server sees to it by itself. Raises StateError, and StoreFullError where
+        the index could be read by the grants of yesterday.
         """
         for corpus in self.settings.corpora:
-            with suppress(StoreError):  # nothing is answered from it either, and whoever asks is told why
+            try:
                 await self.ingestion.apply_grants(OWNER, corpus)
+            except StoreFullError:
+                raise
+            except StoreError:
+                continue  # nothing is answered from it either, and whoever asks is told why
 
 
 @dataclass(frozen=True, slots=True)

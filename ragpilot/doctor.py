@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ragpilot.config import Environment
+from ragpilot.disk import NEEDED, free_bytes, in_words
 from ragpilot.errors import IndexMismatchError, RagPilotError, StoreInUseError
 from ragpilot.ports import ChatModel, ChunkStore, Embedder
 from ragpilot.types import Actor, CollectionInfo, Finding, Health, IndexIdentity
@@ -36,7 +37,14 @@ def _state_folder(folder: Path) -> Finding:
             f"The state folder {folder} cannot be written.",
             "Make it writable, or name another place in RAGPILOT_HOME.",
         )
-    return Finding("configuration", "ok", f"State folder: {folder}.")
+    left = free_bytes(existing)
+    told = f"State folder: {folder}; {in_words(left)} are free on its disk."
+    if left is not None and left < NEEDED:
+        advice = (
+            f"Nothing is indexed with less than {in_words(NEEDED)}: make room, or name another place in RAGPILOT_HOME."
+        )
+        return Finding("configuration", "note", told, advice)
+    return Finding("configuration", "ok", told)
 
 
 async def examine_parts(

@@ -4,6 +4,7 @@ RagPilotError                     what happened, and ``hint``: what to do next
 ├── ConfigError                   a configuration file, key or environment variable is wrong
 │   └── UntrustedConfigError      a config.toml that came with a repository wants more than it may
 ├── StateError                    the state folder or a file in it cannot be used
+│   └── StateFullError            its disk is full
 ├── InvalidRequestError           a request's field breaks a rule; ``field`` names it
 ├── AuthenticationError           no actor: the token is missing where one is needed, malformed or unknown
 ├── PermissionDeniedError         the actor is known and may not
@@ -13,6 +14,7 @@ RagPilotError                     what happened, and ``hint``: what to do next
 ├── OverloadedError               too many questions at once; ``retry_after`` in seconds
 ├── StoreError                    the store failed
 │   ├── StoreUnavailableError     it cannot be reached, or its process died
+│   ├── StoreFullError            its disk has no room for a write; what is there can be read
 │   ├── StoreInUseError           another process owns it; the message says which
 │   └── StoreDamagedError         its files cannot be read
 ├── EmbedderError                 the embedder failed
@@ -65,6 +67,12 @@ class StateError(RagPilotError):
     """The state folder, or a file in it, cannot be written, or is not ours alone."""
 
     code = "state_error"
+
+
+class StateFullError(StateError):
+    """The disk of the state folder is full."""
+
+    code = "state_full"
 
 
 class InvalidRequestError(RagPilotError):
@@ -130,6 +138,12 @@ class StoreUnavailableError(StoreError):
     """The store cannot be reached, or its process died."""
 
     code = "store_unavailable"
+
+
+class StoreFullError(StoreError):
+    """The store's disk has no room for a write; nothing of it was done, and what is there can be read."""
+
+    code = "store_full"
 
 
 class StoreInUseError(StoreError):

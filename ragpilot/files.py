@@ -9,10 +9,12 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from ragpilot.errors import StateError
+from ragpilot.disk import free_bytes, in_words, is_full
+from ragpilot.errors import StateError, StateFullError
 
 ELSEWHERE = "Name another folder in RAGPILOT_HOME."
 REMOVE = "Remove it; it is made anew."
+MAKE_ROOM = "Make room on that disk, or name a folder on another one in RAGPILOT_HOME."
 
 
 def file_state(path: Path) -> str:
@@ -34,7 +36,7 @@ def make_folder(path: Path) -> None:
         for folder in reversed(missing):
             folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        raise StateError(f"The folder {path} cannot be made: {_reason(error)}.", hint=ELSEWHERE) from None
+        raise _failed(f"The folder {path} cannot be made", path.parent, error) from None
 
 
 def private_folder(path: Path) -> Path:
@@ -125,9 +127,19 @@ def _temporary(path: Path, content: bytes) -> Iterator[Path]:
             os.fsync(file.fileno())
         yield written
     except OSError as error:
-        raise StateError(f"{path} cannot be written: {_reason(error)}.", hint=ELSEWHERE) from None
+        raise _failed(f"{path} cannot be written", path.parent, error) from None
     finally:
         written.unlink(missing_ok=True)
+
+
+def full(what: str, folder: Path) -> StateFullError:
+    """The error of what failed for want of room; ``what`` is the beginning of its sentence."""
+    left = in_words(free_bytes(folder))
+    return StateFullError(f"{what}: the disk of {folder} is full, {left} are free.", hint=MAKE_ROOM)
+
+
+def _failed(what: str, folder: Path, error: OSError) -> StateError:
+    return full(what, folder) if is_full(error) else StateError(f"{what}: {_reason(error)}.", hint=ELSEWHERE)
 
 
 def _reason(error: OSError) -> str:

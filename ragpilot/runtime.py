@@ -22,7 +22,7 @@ from typing import Any, Literal, Self
 import httpx
 from filelock import FileLock, Timeout
 
-from ragpilot.errors import ServerUnreachableError, StateError, StoreInUseError
+from ragpilot.errors import ServerUnreachableError, StateError, StateFullError, StoreInUseError
 from ragpilot.files import create_private, private_folder, read_private, write_private
 
 Role = Literal["serve", "index", "ask"]
@@ -112,6 +112,10 @@ class OwnerLock:
     def _write(self) -> None:
         try:
             write_private(self._state / OWNER_RECORD, json.dumps(asdict(self._owner)).encode())
+        except StateFullError:
+            # The lock is what counts. On a full disk the owner is one that nobody can name, and not the one before it.
+            if _read_record(self._state / OWNER_RECORD).get("pid") != self._owner.pid:
+                (self._state / OWNER_RECORD).unlink(missing_ok=True)
         except StateError:
             self._lock.release()
             raise
@@ -144,10 +148,14 @@ def owner(state: Path) -> Owner | None:
 
 @contextlib.contextmanager
 def server_record(state: Path, address: str, *, idle_exit: float | None = None) -> Iterator[ServerRecord]:
-    """Say that the server of ``state`` listens at ``address``, until the block ends. The caller holds the OwnerLock."""
+    """Say that the server of ``state`` listens at ``address``, until the block ends. The caller holds the OwnerLock.
+
+    On a full disk that cannot be said: the server answers whoever knows its address.
+    """
     record = ServerRecord(address, os.getpid(), _now(), idle_exit)
     path = state / SERVER_RECORD
-    write_private(path, json.dumps(asdict(record)).encode())
+    with contextlib.suppress(StateFullError):
+        write_private(path, json.dumps(asdict(record)).encode())
     try:
         yield record
     finally:

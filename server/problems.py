@@ -19,6 +19,7 @@ from ragpilot.errors import (
     OverloadedError,
     PermissionDeniedError,
     RagPilotError,
+    StateFullError,
     StoreDamagedError,
     StoreError,
     UnknownCorpusError,
@@ -46,6 +47,7 @@ _STATUSES: tuple[tuple[type[RagPilotError], int], ...] = (
     (IngestError, 422),
     (OverloadedError, 429),
     (StoreError, 503),
+    (StateFullError, 503),
     (EmbedderError, 503),
     (ChatModelError, 503),
 )

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ragpilot.config import CorpusSettings
-from ragpilot.errors import IngestRunningError, RagPilotError, StoreError
+from ragpilot.errors import IngestRunningError, RagPilotError, StoreError, StoreFullError
 from ragpilot.logs import log_unexpected
 from ragpilot.types import Actor, IngestProgress, IngestReport
 from server.problems import GRANTS_PENDING, SHUTTING_DOWN, UNEXPECTED, ProblemError
@@ -257,7 +257,8 @@ class IngestRuns:
         try:
             changed = await self._ingestion.apply_grants(SERVER, corpus)
         except StoreError as error:
-            # Nothing is answered from it either.
+            # Nothing is answered from it either, unless it lacks nothing but room for a write.
+            self._withheld = self._withheld or isinstance(error, StoreFullError)
             logger.error("the grants of corpus %s are not applied: %s", corpus.name, error.code)
         except RagPilotError as error:
             self._withheld = True

@@ -6,18 +6,21 @@ import os
 import shutil
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TypeVar, cast
 
 from filelock import FileLock, Timeout
-from qdrant_edge import EdgeShard
+from qdrant_edge import EdgeShard, UpdateOperation
 
 from ragpilot.adapters import edge_record
 from ragpilot.adapters.edge_record import CollectionRecord
+from ragpilot.adapters.edge_room import Room
 from ragpilot.adapters.edge_seal import Seal
 from ragpilot.adapters.edge_shard import create_shard, open_shard
 from ragpilot.adapters.index_identity import REBUILD, is_corpus_name, require_corpus_name
-from ragpilot.errors import RagPilotError, StoreDamagedError, StoreError, StoreInUseError
+from ragpilot.disk import is_full
+from ragpilot.errors import RagPilotError, StoreDamagedError, StoreError, StoreFullError, StoreInUseError
 from ragpilot.types import IndexIdentity
 
 _T = TypeVar("_T")
@@ -31,13 +34,14 @@ LOCK_PATIENCE = 3.0
 class Collection:
     """An open shard and its record."""
 
-    def __init__(self, folder: Path, shard: EdgeShard, record: CollectionRecord) -> None:
+    def __init__(self, folder: Path, shard: EdgeShard, record: CollectionRecord, room: Room) -> None:
         self.shard = shard
         self.record = record
         self.content_version = 0
         """Grows whenever chunks or their readers change; filling in a vector changes neither."""
         self.unflushed = False
         self._folder = folder
+        self._room = room
         self._memory: OrderedDict[Hashable, object] = OrderedDict()
 
     @property
@@ -46,10 +50,19 @@ class Collection:
         return self.record.identity.embedder.dimensions
 
     def changing(self, *, content: bool) -> None:
-        """Announce a write, before the engine's first update; ``content``: of chunks or readers."""
+        """Announce a write, before the engine's first update; ``content``: of chunks or readers.
+
+        Raises StoreFullError, before anything is changed, where there is no room for it.
+        """
+        self._room.require()
         self.record.advance()
         self.unflushed = True
         self.content_version += content
+
+    def update(self, operation: UpdateOperation) -> None:
+        """Have the engine write. Raises StoreFullError, before it does, where there is no room for it."""
+        self._room.require()
+        self.shard.update(operation)
 
     def flush(self) -> None:
         """Put what was written on disk."""
@@ -64,9 +77,16 @@ class Collection:
         self.record.settle(self.record.seal or Seal.take(self.shard, self._folder))
 
     def close(self) -> None:
-        """Settle, and let go of the files."""
-        self.settle()
-        self.shard.close()
+        """Settle, unless nothing was written, and let go of the files."""
+        try:
+            if self.record.seal is None:
+                self.settle()
+        except Exception as error:
+            # On a full disk it stays as after a kill: all that was acknowledged is there.
+            if not is_full(error):
+                raise
+        finally:
+            self.shard.close()
 
     def remembered(self, key: Hashable, compute: Callable[[], _T]) -> _T:
         """``compute()``, or what it gave for the same key before.
@@ -85,8 +105,9 @@ class Collection:
 class Collections:
     """Every collection under ``root``. One process at a time: a lock is held from the first one that is opened."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, room: Room | None = None) -> None:
         self.root = root
+        self._room = room or Room(root)
         self.failures: dict[str, str] = {}
         """Corpus -> why its collection could not be opened when it was last tried."""
         self._open: dict[str, Collection] = {}
@@ -114,13 +135,31 @@ class Collections:
             if record is None:
                 return None
             self._take_lock()
-            folder = self._shard_folder(corpus)
-            collection = Collection(folder, _whole(folder, record.seal), record)
+            collection = self._opened(corpus, record)
         except RagPilotError as error:
             self.failures[corpus] = error.message
             raise
         self.failures.pop(corpus, None)
         self._open[corpus] = collection
+        return collection
+
+    def _opened(self, corpus: str, record: CollectionRecord) -> Collection:
+        """The collection's shard, opened; on a disk without room, in that of the reserve."""
+        folder = self._shard_folder(corpus)
+        short = self._room.shortage() is not None and self._room.give_up()
+        try:
+            shard = _whole(folder, record.seal)
+        except StoreFullError:
+            if not self._room.give_up():
+                raise
+            short = True
+            shard = _whole(folder, record.seal)
+        collection = Collection(folder, shard, record, self._room)
+        if short:
+            if record.seal is None:
+                # What the log held is done now: the next one to open this needs no room for it.
+                collection.settle()
+            self._room.settle()
         return collection
 
     def require(self, corpus: str) -> Collection:
@@ -135,21 +174,27 @@ class Collections:
         require_corpus_name(corpus)
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._take_lock()
+        self._room.require()
         shutil.rmtree(self._folder(corpus), ignore_errors=True)
         self._folder(corpus).mkdir()
         shard_folder = self._shard_folder(corpus)
         shard = create_shard(shard_folder, identity.embedder.dimensions)
         record = CollectionRecord.create(self._folder(corpus) / edge_record.FILE_NAME, corpus, identity)
         edge_record.sync_folder(self.root)
-        collection = self._open[corpus] = Collection(shard_folder, shard, record)
+        collection = self._open[corpus] = Collection(shard_folder, shard, record, self._room)
         return collection
 
     def drop(self, corpus: str) -> None:
-        """Remove a collection with its folder, also a damaged one."""
+        """Remove a collection with its folder, also a damaged one, to build it anew.
+
+        Raises StoreFullError where there would be no room for that even without it: it is all that there is.
+        """
         folder = self._folder(corpus)
         if not is_corpus_name(corpus) or not folder.is_dir():
             return
         self._take_lock()
+        if problem := self._room.shortage(_size_of(folder)):
+            raise problem
         collection = self._open.pop(corpus, None)
         if collection is not None:
             collection.shard.close()
@@ -164,11 +209,24 @@ class Collections:
         for collection in self._open.values():
             collection.flush()
 
+    def settle(self, corpus: str) -> None:
+        """Settle a collection, and hold no more of the disk than need be."""
+        self.require(corpus).settle()
+        self._settle_room()
+
     def close(self) -> None:
         """Flush and let go of everything, the lock last."""
-        while self._open:
-            self._open.popitem()[1].close()
-        self._lock.release()
+        with ExitStack() as closing:  # each step is done, even where another fails
+            closing.callback(self._lock.release)
+            closing.callback(self._open.clear)
+            closing.callback(self._settle_room)
+            for collection in self._open.values():
+                closing.callback(collection.close)
+
+    def _settle_room(self) -> None:
+        # A reserve for the log of one collection is one for all of them.
+        if self._open and all(collection.record.seal for collection in self._open.values()):
+            self._room.settle()
 
     def _folder(self, corpus: str) -> Path:
         return self.root / corpus
@@ -187,8 +245,9 @@ class Collections:
                 f"The store in {self.root} is in use by process {_text_of(holder)}.",
                 hint="Stop that process, or ask through it.",
             ) from error
-        # The one to stop is the program that started this process, not this process.
-        holder.write_text(str(os.getppid()), encoding="ascii")
+        with suppress(OSError):  # the lock is what counts
+            # The one to stop is the program that started this process, not this process.
+            holder.write_text(str(os.getppid()), encoding="ascii")
 
 
 def _whole(folder: Path, seal: Seal | None) -> EdgeShard:
@@ -203,6 +262,16 @@ def _whole(folder: Path, seal: Seal | None) -> EdgeShard:
             f"The store in {folder} is damaged: {missing:,} of its {seal.chunks:,} chunks are missing.", hint=REBUILD
         )
     return shard
+
+
+def _size_of(folder: Path) -> int:
+    """How many bytes of the disk would be free without ``folder``."""
+    sizes = 0
+    for file in folder.rglob("*"):
+        found = file.stat()
+        # Files have holes: what counts is what is on the disk, where the system tells it.
+        sizes += found.st_blocks * 512 if hasattr(found, "st_blocks") else found.st_size
+    return sizes
 
 
 def _text_of(file: Path) -> str:

@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ragpilot.adapters.edge_collections import Collections
+from ragpilot.adapters.edge_room import full
 from ragpilot.adapters.index_identity import REBUILD
+from ragpilot.disk import free_bytes, is_full
 from ragpilot.errors import RagPilotError, StoreError
 
 Work = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
@@ -75,6 +77,8 @@ def _attempt(
     except RagPilotError as error:
         return False, error
     except Exception as error:  # noqa: BLE001 - the engine raises bare Exception; its panics are none, and end the process
+        if is_full(error):
+            return False, full(collections.root, free_bytes(collections.root))
         problem = f"The store in {collections.root} failed: {error}."
         return False, StoreError(problem, hint=f"If it fails again, {REBUILD}")
 

@@ -18,6 +18,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from ragpilot.adapters.edge_collections import Collections
 from ragpilot.adapters.edge_owner import Reply, Work
 from ragpilot.adapters.edge_process import Limits, OwnerDiedError, OwnerProcess
+from ragpilot.adapters.edge_room import shortage, unreadable
+from ragpilot.disk import free_bytes
 from ragpilot.errors import StoreUnavailableError
 
 _P = ParamSpec("_P")
@@ -132,6 +134,8 @@ class CallQueue:
         try:
             return self._ask_once(works)
         except OwnerDiedError as death:
+            if shortage(self._root):
+                raise unreadable(self._root, free_bytes(self._root)) from death
             raise StoreUnavailableError(
                 f"The store's process {death}.",
                 hint=f"Is the disk of {self._root} full, or the memory? If neither, the files may be damaged: "

@@ -101,8 +101,9 @@ class CollectionRecord:
         self._revision += 1
         self.seal = None
         if self._revision >= self._reserved:
-            self._reserved = self._revision + RESERVED
-            self._write(self._reserved)
+            reserved = self._revision + RESERVED
+            self._write(reserved)
+            self._reserved = reserved
 
     def ingested(self, finished_at: datetime) -> None:
         """Note the end of a run. Call ``settle()`` once the engine is flushed."""
@@ -111,7 +112,11 @@ class CollectionRecord:
     def settle(self, seal: Seal | None = None) -> None:
         """Put the exact revision on disk, and what the shard is; a clean end, after the engine's flush."""
         self.seal = seal
-        self._write(self._revision)
+        try:
+            self._write(self._revision)
+        except OSError:
+            self.seal = None
+            raise
         self._reserved = self._revision
 
     def _write(self, revision: int) -> None:
@@ -125,11 +130,16 @@ class CollectionRecord:
             "seal": self.seal and self.seal.to_data(),
         }
         temporary = self._file.with_suffix(".tmp")
-        with temporary.open("wb") as target:
-            target.write(json.dumps(data, indent=1).encode())
-            target.flush()
-            os.fsync(target.fileno())
-        temporary.replace(self._file)
+        try:
+            with temporary.open("wb") as target:
+                target.write(json.dumps(data, indent=1).encode())
+                target.flush()
+                os.fsync(target.fileno())
+            temporary.replace(self._file)
+        except OSError:
+            # The file before it still stands, and half of this one takes room that may be what was missing.
+            temporary.unlink(missing_ok=True)
+            raise
         sync_folder(self._file.parent)
 
 

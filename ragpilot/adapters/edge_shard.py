@@ -19,7 +19,9 @@ from qdrant_edge import (
     UpdateOperation,
 )
 
+from ragpilot.adapters.edge_room import unreadable
 from ragpilot.adapters.index_identity import REBUILD
+from ragpilot.disk import free_bytes, is_full
 from ragpilot.errors import StoreDamagedError, StoreInUseError
 
 LEXICAL = "lexical"
@@ -65,7 +67,8 @@ def create_shard(folder: Path, dimensions: int) -> EdgeShard:
 def open_shard(folder: Path) -> EdgeShard:
     """The shard in ``folder``, with whatever its write-ahead log still holds.
 
-    Raises StoreInUseError when another process has it open, StoreDamagedError when it cannot be opened.
+    Raises StoreInUseError when another process has it open, StoreFullError when its disk has no room for the log's
+    replay, StoreDamagedError when it cannot be opened.
     """
     if not folder.is_dir():
         raise StoreDamagedError(f"The store's folder {folder} is missing.", hint=REBUILD)
@@ -77,4 +80,6 @@ def open_shard(folder: Path) -> EdgeShard:
         # The engine raises bare Exception, and its panics derive from BaseException alone.
         if "WouldBlock" in str(error):
             raise StoreInUseError(f"Another process has the store in {folder} open.") from error
+        if is_full(error):
+            raise unreadable(folder, free_bytes(folder)) from error
         raise StoreDamagedError(f"The store in {folder} cannot be opened: {error}.", hint=REBUILD) from error

@@ -28,6 +28,7 @@ from ragpilot.adapters.document_tally import Tally
 from ragpilot.adapters.edge_collections import Collections
 from ragpilot.adapters.edge_process import Limits
 from ragpilot.adapters.edge_queue import CallQueue
+from ragpilot.adapters.edge_room import shortage
 from ragpilot.errors import StoreError
 from ragpilot.types import (
     Actor,
@@ -114,7 +115,10 @@ class EdgeStore:
         return await self._read(edge_writes.describe, corpus)
 
     async def check(self) -> Health:
-        """See the port. Not ok as well while a collection cannot be opened, as far as one was asked for."""
+        """See the port. Not ok as well while a collection cannot be opened, as far as one was asked for.
+
+        Well on a full disk: questions are answered. The detail says that nothing can be written.
+        """
         started = time.perf_counter()
         try:
             async with asyncio.timeout(_CHECK_SECONDS):
@@ -125,6 +129,8 @@ class EdgeStore:
             busy = f"The embedded store gave no answer within {_CHECK_SECONDS:g} s: it is busy, or it hangs."
             return Health(ok=False, detail=busy, latency_ms=_milliseconds_since(started))
         detail = " ".join(failures) or f"Embedded store in {self.path}."
+        if problem := await asyncio.to_thread(shortage, self.path):
+            detail = f"{detail} {problem.message}"
         return Health(ok=not failures, detail=detail, latency_ms=_milliseconds_since(started))
 
     async def aclose(self) -> None:

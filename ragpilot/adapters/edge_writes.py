@@ -67,7 +67,7 @@ def record_ingestion(collections: Collections, corpus: str, finished_at: datetim
     collection = collections.require(corpus)
     collection.changing(content=False)
     collection.record.ingested(finished_at)
-    collection.settle()
+    collections.settle(corpus)
     return collection.record.info()
 
 
@@ -88,9 +88,9 @@ def upsert(
             Point(row[0], {**dense.get(row[0], {}), LEXICAL: SparseVector(*terms)}, to_payload(row, len(rows)))
             for row, terms in batch
         ]
-        collection.shard.update(UpdateOperation.upsert_points(points))
+        collection.update(UpdateOperation.upsert_points(points))
     others = of_documents([document_id], except_ids=[row[0] for row in rows])
-    collection.shard.update(UpdateOperation.delete_points_by_filter(others))
+    collection.update(UpdateOperation.delete_points_by_filter(others))
 
 
 def _dense_vectors(collection: Collection, ids: list[str]) -> dict[str, dict[str, Any]]:
@@ -114,7 +114,7 @@ def set_vectors(
         present = {str(point.id) for point in _points(collection, [chunk_id for chunk_id, _ in batch])}
         vectors = [PointVectors(i, {name: vector.tolist()}) for i, vector in batch if i in present]
         if vectors:
-            collection.shard.update(UpdateOperation.update_vectors(vectors))
+            collection.update(UpdateOperation.update_vectors(vectors))
 
 
 def _points(collection: Collection, ids: list[str], vectors: Sequence[str] = ()) -> list[Record]:
@@ -127,7 +127,7 @@ def delete_documents(collections: Collections, corpus: str, document_ids: list[s
     """Remove all chunks of these documents."""
     collection = collections.require(corpus)
     collection.changing(content=True)
-    collection.shard.update(UpdateOperation.delete_points_by_filter(of_documents(document_ids)))
+    collection.update(UpdateOperation.delete_points_by_filter(of_documents(document_ids)))
 
 
 def set_readers(collections: Collections, corpus: str, readers: Mapping[frozenset[str], list[str]]) -> None:
@@ -136,7 +136,7 @@ def set_readers(collections: Collections, corpus: str, readers: Mapping[frozense
     collection.changing(content=True)
     for granted, document_ids in readers.items():
         payload = {"readers": sorted(granted)}
-        collection.shard.update(UpdateOperation.set_payload_by_filter(of_documents(document_ids), payload))
+        collection.update(UpdateOperation.set_payload_by_filter(of_documents(document_ids), payload))
 
 
 def without_vector(collections: Collections, corpus: str, name: VectorName, limit: int) -> list[Row]:

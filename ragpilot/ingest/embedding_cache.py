@@ -1,7 +1,8 @@
 """Vectors of texts that were embedded before: what a branch switch and back, a move or a rebuild would embed again.
 
 Keyed by the embedder's identity and the text, so that a vector from it is the one the embedder would give. Bounded in
-size; what was used longest ago goes first. Never the reason why a run fails: without it, everything is embedded.
+size; what was used longest ago goes first. Never the reason why a run fails: without it, everything is embedded. Nor
+the reason why a disk is full: it leaves the last of it to the index.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ragpilot.disk import NEEDED, free_bytes
 from ragpilot.errors import StateError
 from ragpilot.ingest.database import Database
 from ragpilot.types import EmbedderIdentity, Vector
@@ -32,6 +34,8 @@ CREATE INDEX vectors_used ON vectors (used)
 _ROW_BYTES = 100
 """What a row takes beside its vector, about."""
 _AT_ONCE = 500
+_LEFT_FREE = 2 * NEEDED
+"""What the cache leaves free on its disk."""
 
 
 class EmbeddingCache:
@@ -41,6 +45,7 @@ class EmbeddingCache:
         self._salt = hashlib.blake2b(repr(identity).encode(), digest_size=32).digest()
         self._dimensions = identity.dimensions
         self._most_rows = most_bytes // (identity.dimensions * 4 + _ROW_BYTES)
+        self._folder = state
         self._database: Database | None = None
         try:
             self._database = Database(state / FILE_NAME, _SCHEMA, _VERSION)
@@ -58,7 +63,7 @@ class EmbeddingCache:
                 vector = np.frombuffer(blob, dtype="<f4").astype(np.float32)
                 if vector.shape == (self._dimensions,):
                     found[keys[bytes(key)]] = vector
-            if rows:
+            if rows and not self._short():
                 now = int(time.time())
                 used = ", ".join("?" * len(rows))
                 self._execute(f"UPDATE vectors SET used = {now} WHERE key IN ({used})", [key for key, _ in rows])  # noqa: S608
@@ -66,7 +71,7 @@ class EmbeddingCache:
 
     def put(self, vectors: Mapping[str, Vector]) -> None:
         """Keep vectors by text."""
-        if self._database is None:
+        if self._database is None or self._short():
             return
         now = int(time.time())
         rows = [(self._key(text), vector.astype("<f4").tobytes(), now) for text, vector in vectors.items()]
@@ -89,6 +94,10 @@ class EmbeddingCache:
         if self._database is not None:
             self._database.close()
             self._database = None
+
+    def _short(self) -> bool:
+        left = free_bytes(self._folder)
+        return left is not None and left < _LEFT_FREE
 
     def _key(self, text: str) -> bytes:
         return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16, key=self._salt).digest()

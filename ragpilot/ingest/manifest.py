@@ -88,10 +88,13 @@ class Row:
 
 
 class Manifest:
-    """The manifest of a state folder. Use as a context manager. Raises StateError."""
+    """The manifest of a state folder. Use as a context manager. Raises StateError.
+
+    On a full disk it is one in memory, so that who asks is answered all the same; being a cache, it may be lost.
+    """
 
     def __init__(self, state: Path) -> None:
-        self._database = Database(state / FILE_NAME, _SCHEMA, _VERSION)
+        self._database = Database(state / FILE_NAME, _SCHEMA, _VERSION, copy_when_full=True)
 
     def rows(self, corpus: str) -> dict[str, Row]:
         """All rows of a corpus by path."""

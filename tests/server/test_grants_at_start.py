@@ -9,7 +9,7 @@ import logging
 import pytest
 
 from ragpilot.config import CorpusSettings
-from ragpilot.errors import StateError, StoreUnavailableError
+from ragpilot.errors import StateError, StoreFullError, StoreUnavailableError
 from ragpilot.types import Actor
 from server import runs
 from server.problems import ProblemError
@@ -68,7 +68,9 @@ async def test_one_corpus_that_fails_keeps_no_other_from_its_grants_and_is_tried
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
-    "failure", [ZeroDivisionError("secret words"), StateError("secret words")], ids=["defect", "state"]
+    "failure",
+    [ZeroDivisionError("secret words"), StateError("secret words"), StoreFullError("secret words")],
+    ids=["defect", "state", "full disk"],
 )
 async def test_while_grants_cannot_be_applied_nothing_is_answered_by_older_ones(
     failure: Exception, caplog: pytest.LogCaptureFixture

@@ -26,7 +26,7 @@ from ragpilot.adapters.edge_reads import frequency_of
 from ragpilot.adapters.edge_record import RESERVED, CollectionRecord
 from ragpilot.adapters.edge_shard import create_shard, open_shard
 from ragpilot.adapters.edge_store import EdgeStore
-from ragpilot.errors import IndexMismatchError, StoreDamagedError, StoreError, StoreInUseError
+from ragpilot.errors import IndexMismatchError, StoreDamagedError, StoreError, StoreFullError, StoreInUseError
 from ragpilot.types import (
     Chunk,
     EmbedderIdentity,
@@ -414,5 +414,5 @@ def test_one_flush_serves_a_batch_and_a_failed_one_fails_it_all(folder: Path, mo
     monkeypatch.setattr(Collections, "flush", disk_full)
     replies = answer(collections, [write, write])
     assert [succeeded for succeeded, _ in replies] == [False, False]
-    assert all(isinstance(error, StoreError) and "No space left" in error.message for _, error in replies)
+    assert all(isinstance(error, StoreFullError) for _, error in replies)
     collections.close()

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ragpilot.errors import StateError
+from ragpilot.errors import StateError, StateFullError
 from ragpilot.ingest.embedding_cache import EmbeddingCache
 from ragpilot.ingest.manifest import FILE_NAME, Manifest, Row, left_out
 from ragpilot.ingest.reasons import Reason
@@ -189,3 +189,85 @@ def test_a_cache_that_fails_is_gone_without(tmp_path: Path) -> None:
     assert cache.get(["a"]) == {}
     cache.trim()
     cache.close()
+
+
+# --- on a full disk ---------------------------------------------------------------------------------
+
+
+def leave_free(monkeypatch: pytest.MonkeyPatch, size: int | None) -> None:
+    for module in ("database", "embedding_cache"):
+        monkeypatch.setattr(f"ragpilot.ingest.{module}.free_bytes", lambda _: size)
+
+
+def test_on_a_full_disk_a_copy_is_worked_on_and_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Manifest(tmp_path) as manifest:
+        manifest.record("x", 7, rows=[ROW])
+        manifest.record_left_out("x", [LeftOut("b.bin", "binary")], scopes=[""])
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    leave_free(monkeypatch, 0)
+    with Manifest(tmp_path) as copy:
+        assert copy.rows("x") == {"a.py": ROW}
+        assert copy.revision("x") == 7
+        copy.record("x", 8, rows=[LEFT])
+        assert copy.rows("x") == {"a.py": ROW, "b.bin": LEFT}
+    assert left_out(tmp_path, "x") == {"binary": 1}
+    # Not a byte was written, nor a file beside it made.
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+    leave_free(monkeypatch, None)
+    with Manifest(tmp_path) as manifest:
+        assert (manifest.rows("x"), manifest.revision("x")) == ({"a.py": ROW}, 7)
+
+
+def test_on_a_full_disk_a_file_that_a_kill_has_left_agrees_with_no_revision(
+    manifest: Manifest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest.record("x", 7, rows=[ROW])  # still in the log beside the file
+    leave_free(monkeypatch, 0)
+    with Manifest(tmp_path / "state") as copy:
+        assert (copy.rows("x"), copy.revision("x")) == ({}, None)
+        assert copy.rebuild("x", [state_of(ROW)], 7)["a.py"].content_hash == ROW.content_hash
+
+
+def test_a_damaged_file_is_no_obstacle_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / FILE_NAME).write_bytes(b"not a database" * 1000)
+    leave_free(monkeypatch, 0)
+    with Manifest(tmp_path) as copy:
+        assert copy.rows("x") == {}
+
+
+def test_a_disk_that_fills_meanwhile_is_told_with_folder_and_bytes(
+    manifest: Manifest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest.record("x", 7, rows=[ROW])
+    leave_free(monkeypatch, 3_000)
+    monkeypatch.setattr("ragpilot.files.free_bytes", lambda _: 3_000)
+    with pytest.raises(StateFullError) as caught:
+        manifest.record("x", 8, gone=["a.py"])
+    assert f"the disk of {tmp_path / 'state'} is full, 3.0 kB are free" in caught.value.message
+    assert "RAGPILOT_HOME" in caught.value.hint
+    leave_free(monkeypatch, None)
+    assert (manifest.rows("x"), manifest.revision("x")) == ({"a.py": ROW}, 7)
+
+
+def test_what_the_database_says_of_a_full_disk_is_told_as_such(manifest: Manifest) -> None:
+    with manifest._database.transaction() as connection:
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages}")  # its own way of having no more room
+    with pytest.raises(StateFullError):
+        manifest.record_left_out("x", [LeftOut("p" * 1000, "binary")] * 1000, scopes=[""])
+    assert manifest.left_out("x") == {}
+
+
+def test_the_cache_leaves_the_last_of_the_disk_to_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = EmbeddingCache(tmp_path, IDENTITY)
+    cache.put({"a": vector(1, 0, 0, 0)})
+    leave_free(monkeypatch, 100_000_000)
+    cache.put({"b": vector(0, 1, 0, 0)})
+    assert set(cache.get(["a", "b"])) == {"a"}
+    leave_free(monkeypatch, 0)
+    assert cache.get(["a"]) == {}
+    leave_free(monkeypatch, None)
+    cache.close()
+    again = EmbeddingCache(tmp_path, IDENTITY)
+    assert set(again.get(["a", "b"])) == {"a"}
+    again.close()

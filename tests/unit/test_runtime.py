@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import re
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from ragpilot.errors import StateError, StoreInUseError
+from ragpilot.errors import StateError, StateFullError, StoreInUseError
 from ragpilot.runtime import (
     OwnerLock,
     existing_token,
@@ -87,6 +88,38 @@ def test_the_owner_is_described_and_gone_after_release(tmp_path: Path) -> None:
     assert not (state / "owner.json").exists()
     with OwnerLock(state, "ask"):
         pass
+
+
+def test_on_a_full_disk_the_lock_is_held_and_the_owner_has_no_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    (tmp_path / "owner.json").write_text('{"pid": 1, "role": "serve", "started": "then"}')
+    (tmp_path / "owner.json").chmod(0o600)
+    monkeypatch.setattr(os, "fsync", no_room)
+    with OwnerLock(tmp_path, "serve") as lock:
+        lock.announce("http://127.0.0.1:5200")
+        with server_record(tmp_path, "http://127.0.0.1:5200"):
+            held = owner(tmp_path)
+        assert held is not None
+        # Not the one before it, whose record still lay there.
+        assert held.pid == 0
+        assert not (tmp_path / "server.json").exists()
+    assert owner(tmp_path) is None
+
+
+def test_a_private_file_without_room_names_folder_and_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("ragpilot.files.free_bytes", lambda _: 12)
+    monkeypatch.setattr(os, "fsync", no_room)
+    with pytest.raises(StateFullError) as caught:
+        local_token(tmp_path)
+    assert f"{tmp_path / 'token'} cannot be written: the disk of {tmp_path} is full, 12 bytes" in caught.value.message
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_store_in_use_says_who_holds_it(tmp_path: Path) -> None:
