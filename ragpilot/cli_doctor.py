@@ -58,14 +58,18 @@ def doctor(start: Start, *, fix: bool, as_json: bool) -> int:
 async def examine(environment: Environment) -> list[Finding]:
     """Everything that can be found out: through the running server where there is one, else from the parts."""
     from ragpilot.bootstrap import survey_services
-    from ragpilot.doctor import examine_configuration
+    from ragpilot.doctor import examine_configuration, from_error
+    from ragpilot.errors import RagPilotError
     from ragpilot.grants_report import idle_grants
     from ragpilot.runtime import changed_since, find_server
     from ragpilot.types import Finding
 
     findings = [*examine_configuration(environment), *await survey_services(environment)]
-    idle = await asyncio.to_thread(idle_grants, environment, environment.settings.corpora)
-    findings += [Finding(f"corpus {name}", "note", f"{told}.", "Look at its paths.") for name, told in idle]
+    try:
+        idle = await asyncio.to_thread(idle_grants, environment, environment.settings.corpora)
+        findings += [Finding(f"corpus {name}", "note", f"{told}.", "Look at its paths.") for name, told in idle]
+    except RagPilotError as error:
+        findings.append(from_error(error))
     record = await find_server(environment.state)
     if record is not None:
         findings += [

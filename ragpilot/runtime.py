@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import re
@@ -42,6 +43,9 @@ NOTICE_SECONDS = 30.0
 
 LOCK_SECONDS = 0.5
 """How long a free lock may seem taken: ``owner`` holds it for an instant to find out that it is free."""
+
+
+_NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,8 @@ class OwnerLock:
             holder = _owner_record(self._state) or "another process"
             raise StoreInUseError(f"The index in {self._state} is in use by {holder}.", hint=IN_USE_HINT) from None
         except OSError as error:
+            if error.errno in _NOT_WRITABLE:
+                raise _not_writable(self._state, os.strerror(error.errno)) from None
             raise StateError(f"The lock {self._lock.lock_file} cannot be taken: {error}.") from None
         self._write()
         return self
@@ -132,7 +138,8 @@ class OwnerLock:
 def owner(state: Path) -> Owner | None:
     """Who holds the owner lock; None where nobody does, whatever record a dead process left behind.
 
-    An owner that has not written its record yet is described as process 0.
+    An owner that has not written its record yet is described as process 0. Of a folder in which this user may not
+    write nothing can be told, nor need be: it is not this user's, and neither is its server.
     """
     path = state / OWNER_LOCK
     if not path.exists():
@@ -143,7 +150,18 @@ def owner(state: Path) -> Owner | None:
     except Timeout:
         return _owner_record(state) or Owner(0, "ask", "a moment ago")
     except OSError as error:
+        if error.errno in _NOT_WRITABLE:
+            return None
         raise StateError(f"The lock {path} cannot be looked at: {error}.") from None
+
+
+def _not_writable(state: Path, reason: str) -> StateError:
+    return StateError(
+        f"The index in {state} cannot be opened: this user may not write there ({reason}), and the embedded engine"
+        " opens an index for writing, also to read it.",
+        hint=f"Copy {state.parent} to where you may write (cp -r --sparse=always) and name the copy in RAGPILOT_HOME;"
+        " or let its owner run `ragpilot serve`, and ask that server.",
+    )
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -107,7 +108,9 @@ class Database:
         return full(f"{self._path} cannot be written", self._path.parent)
 
     def _unusable(self, error: object) -> StateError:
-        return StateError(f"{self._path} cannot be used: {error}.", hint="Remove it; it is made anew.")
+        writable = os.access(self._path.parent, os.W_OK | os.X_OK)
+        hint = "Remove it; it is made anew." if writable else f"Make {self._path.parent} writable for this user."
+        return StateError(f"{self._path} cannot be used: {error}.", hint=hint)
 
 
 def _copy(path: Path, schema: str, version: int) -> sqlite3.Connection:

@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from ragpilot.errors import StateError, StateFullError, StoreInUseError
 from ragpilot.runtime import (
@@ -134,6 +135,22 @@ def test_a_store_in_use_says_who_holds_it(tmp_path: Path) -> None:
         assert "`ragpilot serve` at http://127.0.0.1:5200" in message
         assert held.started in message
         assert (tmp_path / "owner.json").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES])
+def test_a_folder_that_may_only_be_read_is_nobodys_and_its_index_cannot_be_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def refuse(self: FileLock, *_: object, **__: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    (tmp_path / OWNER_LOCK).touch()
+    monkeypatch.setattr(FileLock, "acquire", refuse)
+
+    assert owner(tmp_path) is None
+    with pytest.raises(StateError, match=os.strerror(code)) as caught:
+        OwnerLock(tmp_path, "ask").acquire()
+    assert str(tmp_path.parent) in (caught.value.hint or "")
 
 
 def test_a_killed_owner_leaves_a_record_and_no_claim(tmp_path: Path) -> None:
