@@ -19,6 +19,7 @@ from filelock import FileLock
 
 from ragpilot.errors import StateError, StateFullError, StoreInUseError
 from ragpilot.runtime import (
+    OWNER_LOCK,
     OwnerLock,
     existing_token,
     find_server,
