@@ -10,7 +10,9 @@ file is given up, and the shard can be opened and answer.
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,8 +22,7 @@ from ragpilot.errors import StoreFullError
 HELD_WRITING = NEEDED // 2
 """The reserve while there may be something in the engine's log; replaying a run's last batch takes some 2 MB.
 
-The other half is for one operation, some 5 MB, and the flush behind it. The engine's pages and the segments of its log
-are files of 32 MB, which are all there at once where a file system knows no holes.
+The other half is for one operation, some 5 MB, and the flush behind it.
 """
 HELD = 1_000_000
 """The reserve otherwise: opening a shard writes its configuration anew, a file of 400 bytes."""
@@ -64,6 +65,18 @@ def held_in(root: Path) -> int:
         return 0
 
 
+def fills_when_read(folder: Path) -> bool:
+    """Whether the holes of files in ``folder`` are filled by reading them through a map, as in memory.
+
+    There must be some room: otherwise reading ends the process.
+    """
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.truncate(mmap.PAGESIZE)
+        with mmap.mmap(file.fileno(), mmap.PAGESIZE, access=mmap.ACCESS_READ) as mapped:
+            mapped.read(1)
+        return getattr(os.fstat(file.fileno()), "st_blocks", 0) > 0
+
+
 class Room:
     """The room of the store in ``root``, whose owner this process is."""
 
@@ -87,7 +100,7 @@ class Room:
                 raise full(self._root, self._size()) from error
 
     def shortage(self, coming: int = 0) -> StoreFullError | None:
-        """Why nothing can be written, even with ``coming`` more bytes; None where something can."""
+        """Why nothing can be written, even with ``coming`` more bytes free; None where something can."""
         held = self._size()
         left = self._free(self._root)
         return None if left is None or left + held + coming >= NEEDED else full(self._root, left + held)

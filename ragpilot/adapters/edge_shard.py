@@ -19,7 +19,7 @@ from qdrant_edge import (
     UpdateOperation,
 )
 
-from ragpilot.adapters.edge_room import unreadable
+from ragpilot.adapters.edge_room import fills_when_read, unreadable
 from ragpilot.adapters.index_identity import REBUILD
 from ragpilot.disk import free_bytes, is_full
 from ragpilot.errors import StoreDamagedError, StoreInUseError
@@ -46,14 +46,19 @@ def create_shard(folder: Path, dimensions: int) -> EdgeShard:
 
     Its files look like 150 MB (two write-ahead logs and six pages, 32 MB each, of which the engine offers no
     smaller size), but they are sparse: an empty shard takes 200 kB of the disk.
+
+    In a file system in memory they would be filled by being opened, and on a full one that ends the process. There,
+    nothing is read ahead; what the engine reads all the same is read at once, while there is room: some 40 MB.
     """
-    dense = EdgeVectorParams(size=dimensions, distance=Distance.Cosine)
+    in_memory = fills_when_read(folder.parent)
+    ahead = Memory.Cold if in_memory else Memory.Cached
+    dense = EdgeVectorParams(size=dimensions, distance=Distance.Cosine, memory=ahead)
     config = EdgeConfig(
         vectors=dict.fromkeys(DENSE, dense),
         sparse_vectors={LEXICAL: EdgeSparseVectorParams(modifier=Modifier.Idf)},
         # By default the engine drops payloads from the page cache whenever it opens a shard: then each chunk of a
         # result is a read of the disk, and all of them take longer than the rest of the search.
-        payload_memory=Memory.Cached,
+        payload_memory=ahead,
         optimizers=EdgeOptimizersConfig(indexing_threshold=_UNREACHABLE_KB, default_segment_number=1),
         wal_enabled=True,
     )
@@ -61,6 +66,9 @@ def create_shard(folder: Path, dimensions: int) -> EdgeShard:
     for field, parameters in _INDEXES.items():
         shard.update(UpdateOperation.create_field_index(field, parameters))
     shard.flush()
+    if in_memory:
+        shard.close()
+        shard = open_shard(folder)
     return shard
 
 

@@ -14,6 +14,7 @@ from ragpilot import bootstrap, cli, cli_session
 from ragpilot.actors import token_hash
 from ragpilot.bootstrap import Application
 from ragpilot.config import Environment
+from ragpilot.errors import StoreFullError
 from ragpilot.grants_report import idle_grants
 from ragpilot.runtime import OwnerLock, ServerRecord
 from ragpilot.settings_loader import load
@@ -133,6 +134,21 @@ def test_a_question_without_a_server_is_answered_by_the_grants_of_now(
     shop.configure("", ACTORS)
     assert cli.run(["search", "pay", "--json"]) == 0
     assert shop.readers()["hr/pay.md"] == {"team:everyone"}
+
+
+def test_grants_for_which_the_disk_has_no_room_keep_a_question_from_being_answered_by_those_before(
+    shop: Shop, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def no_room(*_: object) -> None:
+        raise StoreFullError("The disk is full.", hint="Make room.")
+
+    shop.configure(GRANTS)
+    monkeypatch.setattr(MemoryStore, "set_readers", no_room)
+    assert cli.run(["search", "pay"]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "The disk is full." in printed.err
+    assert "Make room." in printed.err
 
 
 def serving(monkeypatch: pytest.MonkeyPatch, shop: Shop, *, takes: bool) -> list[str]:

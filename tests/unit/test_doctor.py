@@ -82,6 +82,19 @@ async def test_errors_become_findings() -> None:
     assert doctor.from_error(StoreError("broken"), "corpus a").part == "corpus a"
 
 
+async def test_a_state_folder_says_how_much_is_free_and_when_that_is_too_little(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = Environment(settings=Settings(), state=tmp_path / "state")
+    monkeypatch.setattr(doctor, "free_bytes", lambda _: 45_600_000_000)
+    assert doctor.examine_configuration(environment)[-1].text.endswith("; 45.6 GB are free on its disk.")
+    monkeypatch.setattr(doctor, "free_bytes", lambda _: 1_000_000)
+    finding = doctor.examine_configuration(environment)[-1]
+    assert finding.state == "note"
+    assert "1.0 MB are free" in finding.text
+    assert "less than 64.0 MB" in finding.advice
+
+
 async def test_configuration_names_files_and_a_state_folder_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     environment = Environment(settings=Settings(), state=tmp_path / "state", files=["/a.toml"], notes=["odd"])
