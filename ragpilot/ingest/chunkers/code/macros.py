@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ragpilot.ingest.chunkers.code.conditionals import blank, without_fragments
+
 _MACRO = (
     rb"(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|WINAPI|CALLBACK|APIENTRY|(?:FORCE|NO|ALWAYS)?INLINE|(?:DLL)?(?:EXPORT|IMPORT)"
     rb"|NODISCARD|NORETURN|NOEXCEPT|OVERRIDE|CONSTEXPR|DEPRECATED|UNUSED|FINAL|HIDDEN|VISIBLE)\b"
@@ -21,19 +23,39 @@ _KEYWORD = (
 )
 _TWO_NAMES = rb"[A-Za-z_][\w:]{0,100}(?:<[^<>;{}\n]{0,100}>)?[ \t*&]{1,40}[A-Za-z_~]"
 
+_C_LINKAGE = re.compile(
+    rb"^(?P<begin>[ \t]*extern[ \t]+\"C(?:\+\+)?\"[ \t]*\{[ \t]*)\r?$(?=\n[ \t]*#[ \t]*endif)"
+    rb"|^[ \t]*#[ \t]*if[^\n]{1,40}cplusplus[^\n]*\n(?P<end>[ \t]*\}[^\n{}]{0,80})$(?=\n[ \t]*#[ \t]*endif)",
+    re.MULTILINE,
+)
+"""What makes a header's braces unequal: ``extern "C" {`` between ``#ifdef __cplusplus`` and ``#endif``, and its end."""
+_LONG_DEFINITION = re.compile(rb"^[ \t]*#[ \t]*define\b[^\n]*\\\r?\n(?:[^\n]*\\\r?\n)*[^\n]*", re.MULTILINE)
+_COMMENT = re.compile(rb"/\*[^\n]*?\*/")
+"""Inside a definition of several rows a comment is its end to the grammar, and what follows is an error."""
 _PLACES = (
-    # The idiom that makes a header's braces unequal: extern "C" { between #ifdef __cplusplus and #endif, and its end.
-    rb"^(?P<it>[ \t]*extern[ \t]+\"C(?:\+\+)?\"[ \t]*\{[ \t]*)\r?$(?=\n[ \t]*#[ \t]*endif)",
-    rb"^[ \t]*#[ \t]*if[^\n]*\n(?P<it>[ \t]*\}[^\n{}]{0,80})$(?=\n[ \t]*#[ \t]*endif)",
     # Conditions, which hold whatever a compiler can say: #if __has_include(<x>) && \\ …
     rb"^[ \t]*#[ \t]*(?:el)?if\b(?P<condition>[ \t(!](?:[^\n\\]|\\\r?\n|\\)*)$",
+    # How a function is called: int WINAPI f(void).
+    rb"(?P<it>\b(?:WINAPI|WSAAPI|NTAPI|CALLBACK|APIENTRY|STDCALL|__stdcall|__cdecl|__fastcall)\b)"
+    rb"(?=[ \t*]{1,8}\w+\s*[()])",
     # Before a declaration: API_EXPORT int f().
     rb"(?<![\w.>:\"(,=<#])(?P<it>%b)[ \t]{1,40}(?=%b|%b)" % (_CALL, _KEYWORD, _TWO_NAMES),
     # Before a constructor or a destructor: CONSTEXPR_IF stack(int size).
-    rb"(?:^|[;{}>])[ \t]{0,80}(?P<it>%b)\s{1,40}(?=~?[A-Za-z_]\w{0,80}\(|operator\b)" % _CALL,
+    rb"(?:^|[;{}>])[ \t]{0,80}(?:(?:constexpr|explicit|inline|virtual|static)[ \t]{1,8}){0,3}(?P<it>%b)\s{1,40}"
+    rb"(?=~?[A-Za-z_]\w{0,80}\(|operator\b)" % _CALL,
+    # What is instantiated elsewhere, and declares nothing here.
+    rb"^[ \t]*(?P<it>extern[ \t]{1,8}template\b[^;{}]{0,400};)",
     # Between a keyword and a name: class API_EXPORT Stack; if CONSTEXPR_IF (…).
     rb"\b(?:class|struct|union|enum)[ \t]{1,8}(?P<it>%b)[ \t]{1,8}(?=[A-Za-z_])" % _CALL,
     rb"\bif[ \t]{1,8}(?P<it>%b)[ \t]{0,8}(?=\()" % _MACRO,
+    # In place of a word that makes a block: TRY {; CATCH(...) {; and of one that opens a section: PRIVATE_IF_TESTED:.
+    rb"^[ \t]+(?P<it>%b)(?=[ \t]*\{)" % _MACRO,
+    rb"^[ \t]+(?:\}[ \t]*)?(?P<it>%b[ \t]{0,8}\([^()\n\";]{0,200}(?:&|\*|\.\.\.)[^()\n\";]{0,80}\))(?=\s{0,80}\{)"
+    % _MACRO,
+    # A reference without a name: CHECK_THROWS_AS(f(), std::exception&), which is no expression.
+    rb"(?<=[\w>])[ \t]?(?P<it>&{1,2})(?=[ \t]?\))",
+    rb"^[ \t]*(?P<it>(?:%b|signals|Q_SIGNALS)[ \t]{0,8}:)[ \t]*\r?$" % _MACRO,
+    rb"^[ \t]*(?:public|protected|private)[ \t]{1,8}(?P<it>slots|Q_SLOTS)[ \t]{0,8}(?=:)",
     # Behind a list of parameters: void f() API_NOEXCEPT {.
     rb"\)[ \t]{0,8}(?:const[ \t]{1,8})?(?P<it>%b)\s{0,40}(?=[{;=]|->)" % _CALL,
 )
@@ -47,15 +69,18 @@ _AROUND = re.compile(
     rb"^[ \t]*(?:%b[ \t]{1,8}){0,2}%b\(\s{0,80}(?=[^\"]{1,200}?\w[ \t*]{1,20}\w{1,80}[ \t]{0,20}\()" % (_MACRO, _MACRO),
     re.MULTILINE,
 )
-"""Around a declaration: ``DEPRECATED(int f(int x), "use g");``."""
+"""Around a declaration: ``DEPRECATED(int f(int x), "use g");``, ``EXPORT_IF(void f(int x)) {``."""
 _TAIL = re.compile(rb",[ \t]{0,8}(?://[^\n]{0,200})?\s{0,200}\"(?:[^\"\\\n]|\\.){0,400}\"\s{0,40}\)$")
+_BODY = re.compile(rb"\s{0,80}\{|;")
 _BRACKET = re.compile(rb"[()]")
 
 _STRING = rb"\"(?:[^\"\\\n]|\\.){0,400}\""
 _TEST_CASE = re.compile(
-    rb"^[ \t]*(?:[A-Z]+_)?(?:TEST_CASE|SCENARIO)\w{0,40}(?P<it>\((?:[^(){};\"]|%b){0,400}\))(?=\s{0,80}\{)" % _STRING,
+    rb"^[ \t]*(?:[A-Z]+_)?(?:TEST_CASE|SCENARIO)\w{0,40}"
+    rb"(?P<it>\((?:[^(){};\"]|\([^(){};\"]{0,80}\)|%b){0,400}\))(?=\s{0,80}\{)" % _STRING,
     re.MULTILINE,
 )
+_DECORATED = re.compile(rb"[ \t]*\*[^,]*(?=\)\Z)")
 _TEXT = re.compile(_STRING)
 """``TEST_CASE("pops, last first", "[stack]") {``: to a grammar a function, once its texts look like names."""
 
@@ -70,25 +95,30 @@ _LONGEST_CALL = 1_000
 def without_macros(data: bytes) -> bytes:
     """The same bytes, with what the preprocessor would take away or make into something else replaced by blanks."""
     found = bytearray(data)
+    for definition in _LONG_DEFINITION.finditer(data):
+        for comment in _COMMENT.finditer(data, *definition.span()):
+            blank(found, *comment.span())
+    for match in _C_LINKAGE.finditer(data):
+        blank(found, *match.span(match.lastgroup or 0))
+    data = without_fragments(bytes(found))
+    found = bytearray(data)
     for start, end in _calls(data):
-        _blank(found, start, end)
+        blank(found, start, end)
     for case in list(_TEST_CASE.finditer(data)):
+        if (decorated := _DECORATED.search(case["it"])) is not None:  # TEST_CASE("pops" * skip()) {
+            blank(found, case.start("it") + decorated.start(), case.start("it") + decorated.end())
         for text in _TEXT.finditer(data, *case.span("it")):
             found[text.start() : text.end()] = b"_" * (text.end() - text.start())
     for expression in _EXPRESSIONS:
         for match in list(expression.finditer(found)):
             if match.lastgroup == "condition":
-                _blank(found, *match.span("condition"))
+                blank(found, *match.span("condition"))
                 found[match.start("condition") + 1] = ord("1")
             elif not _is_directive(found, match.start("it")):
-                _blank(found, *match.span("it"))
+                blank(found, *match.span("it"))
     for start, end in list(_alone(bytes(found))):
-        _blank(found, start, end)
+        blank(found, start, end)
     return bytes(found)
-
-
-def _blank(found: bytearray, start: int, end: int) -> None:
-    found[start:end] = bytes(byte if byte in b"\r\n" else 0x20 for byte in found[start:end])
 
 
 def _is_directive(data: bytearray, at: int) -> bool:
@@ -101,7 +131,9 @@ def _alone(data: bytes) -> Iterator[tuple[int, int]]:
     for match in _ALONE.finditer(data):
         before = data[max(0, match.start() - _NEAR) : match.start()].rstrip()[-1:]
         behind = data[match.end() : match.end() + _NEAR].lstrip()[:1]
-        if before not in _GOES_ON and behind not in _CONTINUES:
+        opens_a_block = behind == b"{" and not match["it"].endswith(b")") and before in (b";", b"{", b"}")
+        ends_a_block = behind == b"}" and match["it"].endswith(b")") and before in (b";", b"}")
+        if before not in _GOES_ON and (behind not in _CONTINUES or opens_a_block or ends_a_block):
             yield match.span("it")
 
 
@@ -115,10 +147,14 @@ def _calls(data: bytes) -> Iterator[tuple[int, int]]:
             yield match.start(), end
     for match in around:
         end = closing.get(data.rindex(b"(", match.start(), match.end()), 0)
-        if not 0 < end < match.end() + _LONGEST_CALL or data[end : end + 1] != b";":
+        if not 0 < end < match.end() + _LONGEST_CALL:
+            continue
+        if _BODY.match(data, end) and data[end - 2 : end - 1] == b")":
+            yield match.span()
+            yield end - 1, end
             continue
         start = max(match.end(), end - _NEAR)
-        if (tail := _TAIL.search(data, start, end)) is not None:
+        if data[end : end + 1] == b";" and (tail := _TAIL.search(data, start, end)) is not None:
             yield match.span()
             yield tail.span()
 

@@ -182,8 +182,10 @@ def _stands_alone(visit: _Visit, end: int, lines: Lines, max_chars: int) -> bool
 def _unit(visit: _Visit, declared: Declared, end: int, source: Source, language: Language) -> Unit:
     name = " ".join(declared.name.split())[:_LONGEST_NAME]
     symbol = _bounded(".".join(part for part in (visit.owner.scope, name) if part))
-    comment = "\n".join(source.text(comment) for comment in visit.comments)
-    signature = language.signature(visit.node, declared, source)
+    above = [source.text(comment) for comment in visit.comments]
+    comment = "\n".join(text for text in above if not text.startswith("@"))
+    annotations = " ".join(text for text in above if text.startswith("@"))  # shown to the grammar as comments
+    signature = f"{annotations} {language.signature(visit.node, declared, source)}".strip()
     if visit.owner.kind is Kind.SCOPE:
         signature += " " + visit.owner.signature  # of what trait an implementation is
     return Unit(

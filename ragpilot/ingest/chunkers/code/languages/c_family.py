@@ -14,7 +14,8 @@ _NAMES = frozenset({"identifier", "field_identifier", "type_identifier", "namesp
 _COMPOSED = frozenset(
     {"qualified_identifier", "destructor_name", "operator_name", "template_function", "template_type", "operator_cast"}
 )
-_ARGUMENTS = re.compile(r"<[^<>]*>")
+_GENERIC = frozenset({"template_type", "template_function", "template_method"})
+_MOST_PARTS = 32
 _MACRO = re.compile(r"[A-Z][A-Z0-9_]+")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _SUITE_AND_TEST = 2
@@ -27,20 +28,37 @@ def _declarator_name(node: Node | None, source: Source) -> str:
     """The name inside a declarator, however deep: ``(*Stack<T>::find(int))[2]`` gives ``Stack.find``."""
     while node is not None and node.type not in _NAMES:
         if node.type in _COMPOSED:
-            return _qualified(source.text(node)[:_LONGEST_NAME])
+            return _qualified(node, source)
         inner = node.child_by_field_name("declarator")
         node = inner or next((c for c in node.named_children if "declarator" in c.type or c.type in _NAMES), None)
     return source.text(node) if node is not None else ""
 
 
-def _qualified(text: str) -> str:
+def _qualified(node: Node, source: Source) -> str:
     """``a::Stack<T>::operator<<`` gives ``a.Stack.operator<<``."""
-    scope, operator, symbol = text.partition("operator")
-    symbol = symbol.partition("()")[0] or "()" if operator else ""
-    before = ""
-    while before != scope:
-        before, scope = scope, _ARGUMENTS.sub("", scope)
-    return "".join(scope.split()).replace("::", ".").lstrip(".") + operator + symbol
+    parts: list[str] = []
+    part: Node | None = node
+    while part is not None and len(parts) < _MOST_PARTS:
+        scope = part.child_by_field_name("scope") if part.type == "qualified_identifier" else part
+        if scope is not None:
+            parts.append(_plain(scope, source))
+        part = part.child_by_field_name("name") if scope is not part else None
+    return ".".join(filter(None, parts))
+
+
+def _plain(node: Node, source: Source) -> str:
+    """One part of a name, without arguments and parameters."""
+    while node.type in _GENERIC and (name := node.child_by_field_name("name")) is not None:
+        node = name
+    text = source.between(node.start_byte, min(node.end_byte, node.start_byte + _LONGEST_NAME))
+    if node.type == "operator_cast":
+        return text.partition("(")[0].strip()
+    return "".join(text.split()) if node.type != "operator_name" else "operator" + _operator(text)
+
+
+def _operator(text: str) -> str:
+    symbol = text.partition("operator")[2]
+    return symbol if symbol[:1].isspace() and symbol.strip()[:1].isalpha() else "".join(symbol.split())
 
 
 def _read(node: Node, source: Source) -> Declared | None:
@@ -57,10 +75,11 @@ def _read(node: Node, source: Source) -> Declared | None:
     shape = node.child_by_field_name("type") if node.type in _WITH_TYPE else node
     if shape is None or shape.type not in _TYPES or (body := shape.child_by_field_name("body")) is None:
         return None
-    name = source.field(shape, "name")
+    named = shape.child_by_field_name("name")
+    name = _qualified(named, source) if named is not None else ""
     if node.type == "type_definition":
         name = _declarator_name(node.child_by_field_name("declarator"), source) or name
-    return Declared(Kind.TYPE, _qualified(name), shape, body) if name else None
+    return Declared(Kind.TYPE, name, shape, body) if name else None
 
 
 def _what_a_macro_declares(declarator: Node, source: Source) -> str:
@@ -87,8 +106,19 @@ def _minor_names(node: Node, source: Source) -> list[str]:
     declarators = node.children_by_field_name("declarator")
     if declarators:
         return [_declarator_name(declarator, source) for declarator in declarators]
-    is_guard = node.type == "preproc_def" and node.child_by_field_name("value") is None
-    return [] if is_guard else [source.field(node, "name")]
+    return [] if _is_guard(node, source) else [source.field(node, "name")]
+
+
+def _is_guard(node: Node, source: Source) -> bool:
+    """Whether a macro says only that its header has been read."""
+    if node.type != "preproc_def" or node.child_by_field_name("value") is not None:
+        return False
+    outer = node.parent
+    return (
+        outer is not None
+        and outer.type == "preproc_ifdef"
+        and source.field(outer, "name") == source.field(node, "name")
+    )
 
 
 _DEFINITIONS = {"function_definition": Kind.CALLABLE}

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 from tree_sitter import Node
 
+from ragpilot.ingest.chunkers.code.conditionals import blank, without_fragments
 from ragpilot.ingest.chunkers.code.language import Kind, Language, Source
 
+_REF_PARTIAL = re.compile(rb"\bref[ \t]{1,8}(?P<it>partial)(?=[ \t]{1,8}struct\b)")
+_THROUGH_POINTER = re.compile(
+    rb"(?:^|[=(,;{}?:+\-<>&|]|\breturn)[ \t]*(?P<it>\*[ \t]*\([\w.]{1,80}[ \t]*\*{1,3}\))|^[ \t]*(?P<row>\*)(?=\w)",
+    re.MULTILINE,
+)
+"""``*(int*)p = 1;``, of which the grammar makes errors that reach as far as the file."""
 _FIELDS = ("variable_declaration", "variable_declarator", "name")
 
 
@@ -23,6 +32,15 @@ def _name(node: Node, source: Source) -> str:
             return "~" + source.field(node, "name")
         case _:
             return source.field(node, "name")
+
+
+def _prepared(data: bytes) -> bytes:
+    """Without what the grammar cannot read: conditions inside statements, ``ref partial``, writing through pointers."""
+    found = bytearray(without_fragments(data))
+    for expression in (_REF_PARTIAL, _THROUGH_POINTER):
+        for match in expression.finditer(data):
+            blank(found, *match.span(match.lastgroup or 0))
+    return bytes(found)
 
 
 CSHARP = Language(
@@ -60,4 +78,5 @@ CSHARP = Language(
     bodies=("body", "accessors", "value"),
     file_scopes=frozenset({"file_scoped_namespace_declaration"}),
     name_of=_name,
+    prepare=_prepared,
 )

@@ -24,6 +24,45 @@ _MEMBER = re.compile(
     rb"|data|inner|enum|sealed)[ \t]{1,4}){0,6}(?:fun|val|var|class|object|interface|typealias|constructor|init)\b"
 )
 _BRACE = re.compile(rb"[{}]")
+_MODIFIERS = (
+    rb"abstract|crossinline|external|final|infix|inline|internal|lateinit|noinline|open|override|private|public|sealed"
+    rb"|suspend|tailrec|vararg"
+)
+_SOFT = re.compile(
+    rb"\b(?:dynamic\b|by(?=\.)"
+    rb"|(?<=\.)(?:%b)\b(?!\s*\.\*)|(?<=fun )(?:%b)(?=\()|(?<=va[lr] )(?:%b)\b"
+    rb"|(?:%b)(?=\(|[ \t]*(?:=|\.\w|[),\]]|!!|\?[.:])))" % ((_MODIFIERS,) * 4)
+)
+"""Words that are keywords at some places, where they are names; the grammar takes them for keywords there too."""
+_PLATFORM = re.compile(
+    rb"\b(?:actual|expect)(?=[ \t]{1,8}(?:[a-z]{1,16}[ \t]{1,8}){0,5}"
+    rb"(?:class|fun|va[lr]|object|interface|typealias|constructor)\b)"
+)
+_BEFORE_CONSTRUCTOR = re.compile(
+    rb"^[ \t]{0,200}(?:(?:public|private|protected|internal)[ \t]{1,8}){1,4}(?=constructor\b)", re.MULTILINE
+)
+"""Modifiers of a constructor, which the grammar wants on the row of its class."""
+_ARGUMENTS = rb"\((?:[^()]|\((?:[^()]|\([^()]{0,200}\)){0,200}\)){0,400}\)"
+_ANNOTATED = re.compile(
+    rb"(?:^[ \t]*@[\w.:]{1,200}(?:%b)?[ \t]*\r?\n){1,8}"
+    rb"(?=[ \t]*(?:annotation|data|value|enum|inner|fun[ \t]{1,8}interface|get|set)\b)" % _ARGUMENTS,
+    re.MULTILINE,
+)
+_ANNOTATION = re.compile(rb"@(?P<row>[\w.:]+(?=[ \t]*\r?\n))|@[\w.:]+(?:%b)" % _ARGUMENTS)
+"""Above some modifiers annotations are taken for the beginning of an expression; as comments they are read right."""
+
+
+def _prepared(data: bytes) -> bytes:
+    """What the grammar reads: names that look like keywords made unlike them, rows ended."""
+    data = _SOFT.sub(lambda match: b"_" + match[0][1:-1] + b"_", data)
+    for modifiers in (_PLATFORM, _BEFORE_CONSTRUCTOR):
+        data = modifiers.sub(lambda match: b" " * len(match[0]), data)
+    data = _ANNOTATED.sub(lambda match: _ANNOTATION.sub(_as_comment, match[0]), data)
+    return _ended(data)
+
+
+def _as_comment(match: re.Match[bytes]) -> bytes:
+    return b"//" + match[0][2:] if match["row"] is not None else b"/*" + match[0][2:-2] + b"*/"
 
 
 def _ended(data: bytes) -> bytes:
@@ -64,5 +103,5 @@ KOTLIN = Language(
     bodies=("class_body", "enum_class_body", "function_body"),
     read=_read,
     constructors=frozenset({"constructor"}),
-    prepare=_ended,
+    prepare=_prepared,
 )
