@@ -189,8 +189,8 @@ class StoreQuery:
     corpus: str
     vector: Vector
     lexical: SparseVector
-    dense_limit: int = 150
-    lexical_limit: int = 150
+    dense_limit: int = 100
+    lexical_limit: int = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +309,7 @@ class RetrievalPlan:
     """Types that are boosted; none is ever hidden."""
     document_prior: float = 0.0
     """Positive: prose (docs) is preferred to code; negative: code to prose. In fused-score units."""
-    depth: int = 150
+    depth: int = 100
     """How many candidates each branch is asked for."""
 
 

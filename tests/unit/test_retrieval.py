@@ -150,7 +150,7 @@ async def test_fewer_hits_than_wanted_bring_one_deeper_search(monkeypatch: pytes
 
     monkeypatch.setattr(corpus.store, "search", recording)
     await corpus.retriever.search(ANN, "needle zebra quagga", corpus="default", min_score=0.99)
-    assert depths == [150, 600]
+    assert depths == [100, 400]
 
 
 @pytest.mark.asyncio
