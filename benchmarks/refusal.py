@@ -8,7 +8,7 @@ import os
 import random
 import sysconfig
 import tempfile
-import uuid
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -17,9 +17,10 @@ from ragpilot.adapters.edge_store import EdgeStore
 from ragpilot.adapters.minilm import MiniLmEmbedder
 from ragpilot.config import RetrievalSettings
 from ragpilot.ingest.chunkers import chunk_text
+from ragpilot.ingest.documents import chunks_of
 from ragpilot.lexical import document_vector
 from ragpilot.retrieval import Retriever
-from ragpilot.types import Actor, Chunk, IndexedChunk, IndexIdentity, IngestScope
+from ragpilot.types import Actor, Chunk, Document, IndexedChunk, IndexIdentity, IngestScope
 
 SIZES = (1_000, 10_000, 100_000)
 """RAGPILOT_BENCH_CHUNKS lowers the largest: headers of 100,000 chunks take some minutes."""
@@ -77,28 +78,9 @@ def _chunks(count: int) -> list[Chunk]:
             text = path.read_text(encoding="utf-8")
         except UnicodeDecodeError:
             continue
-        for span in chunk_text(name, text, "code-python"):
-            identity = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{name}:{span.start_line}:{len(found)}"))
-            found.append(
-                Chunk(
-                    id=identity,
-                    document_id=identity,
-                    corpus="bench",
-                    path=name,
-                    source_type="code-python",
-                    symbol=span.symbol,
-                    title=span.title,
-                    header=span.header,
-                    text=span.text,
-                    start_line=span.start_line,
-                    end_line=span.end_line,
-                    readers=ACTOR.principals,
-                    content_hash=identity,
-                    mtime_ns=0,
-                    size=len(text),
-                    indexed_at=0,
-                )
-            )
-            if len(found) == count:
-                return found
-    return found
+        document = Document(name, "bench", name, text, "code-python", name, len(text), 0, ACTOR.principals)
+        spans = chunk_text(name, text, document.source_type)
+        found += [replace(chunk, document_id=chunk.id) for chunk in chunks_of(document, spans, indexed_at=0)]
+        if len(found) >= count:
+            break
+    return found[:count]

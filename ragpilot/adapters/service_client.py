@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 
 import httpx
 
@@ -11,7 +12,7 @@ from ragpilot.errors import RagPilotError
 from ragpilot.types import Health
 
 
-class ServiceClient:
+class ServiceClient(ABC):
     """An adapter of one service. Subclasses speak the protocol, in ``prepare`` and in what their port asks for."""
 
     def __init__(self, service: Service, api_key: str | None) -> None:
@@ -25,9 +26,9 @@ class ServiceClient:
         """The address that is called."""
         return self._service.url
 
+    @abstractmethod
     async def prepare(self) -> None:
         """Learn from the service what is needed of it. Raises the errors of the port."""
-        raise NotImplementedError
 
     async def check(self) -> Health:
         """Whether the service answers and has the model, which need not be loaded. Never raises."""
@@ -49,9 +50,9 @@ class ServiceClient:
         """Ask the service anew."""
         await self.prepare()
 
+    @abstractmethod
     def _detail(self) -> str:
         """What a check found, for people."""
-        raise NotImplementedError
 
     def _open(self) -> httpx.AsyncClient:
         if self._client is None:

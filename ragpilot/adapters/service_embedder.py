@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -90,9 +91,9 @@ class ServiceEmbedder(ServiceClient):
         await self.prepare()
         return (await self._batches().embed([self.identity.question_prefix + sendable(text)]))[0]
 
+    @abstractmethod
     async def _send(self, texts: Sequence[str], window: int) -> list[Any]:
         """One request: as many rows as texts, as the service gave them. Raises Refused, EmbedderError."""
-        raise NotImplementedError
 
     def _batches(self) -> BatchEmbedder:
         identity = self.identity
