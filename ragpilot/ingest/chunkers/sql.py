@@ -9,7 +9,8 @@ from ragpilot.ingest.chunkers.parts import Part, fill
 
 _TOKENS = re.compile(
     r"(?P<comment>--[^\n]*|/\*.*?(?:\*/|\Z))"
-    r"|(?P<string>'(?:[^'\\]|\\.|'')*'|\"[^\"\n]*\"|`[^`\n]*`|\[[^\]\n]*\]|(?P<dollar>\$\w*\$).*?(?:(?P=dollar)|\Z))"
+    r"|(?P<string>'(?:[^'\\]|\\.|'')*'|\"[^\"\n]*\"|`[^`\n]*`|\[[\w .#$@/-]*\]"
+    r"|(?P<dollar>\$\w*\$).*?(?:(?P=dollar)|\Z))"
     r"|(?P<word>\b(?:BEGIN|CASE|END)\b(?:[ \t]+(?:IF|LOOP|WHILE|REPEAT|CASE|TRANSACTION|TRAN|WORK)\b)?)"
     r"|(?P<mark>;|\x1f|^GO[ \t]*$|^/[ \t]*$|\n)",
     re.DOTALL | re.IGNORECASE | re.MULTILINE,
@@ -23,8 +24,9 @@ _QUALIFIED = rf"{_NAME}(?:\.{_NAME})*"
 _DECLARES = re.compile(
     r"^\s*(?:CREATE|ALTER|DROP|REPLACE)\s+(?:OR\s+(?:REPLACE|ALTER)\s+)?"
     r"(?:(?:GLOBAL|LOCAL|TEMP|TEMPORARY|UNLOGGED|MATERIALIZED|UNIQUE|CLUSTERED|NONCLUSTERED|EXTERNAL|VIRTUAL|RECURSIVE|FORCE)\s+)*"
-    r"(?:TABLE|VIEW|FUNCTION|PROCEDURE|PROC|TRIGGER|INDEX|TYPE|SEQUENCE|SCHEMA|DATABASE|DOMAIN|POLICY|ROLE|EXTENSION"
-    r"|PACKAGE(?:\s+BODY)?|MACRO)\s+(?:CONCURRENTLY\s+)?(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?:ONLY\s+)?(?P<name>"
+    r"(?:(?:FOREIGN\s+)?TABLE|VIEW|FUNCTION|PROCEDURE|PROC|(?:EVENT\s+)?TRIGGER|INDEX|TYPE(?:\s+BODY)?|SEQUENCE|SCHEMA"
+    r"|DATABASE|DOMAIN|POLICY|ROLE|USER|EXTENSION|PACKAGE(?:\s+BODY)?|MACRO|AGGREGATE|RULE|SERVER|COLLATION|PUBLICATION"
+    r"|SUBSCRIPTION|SYNONYM|EVENT|CONSTRAINT\s+TRIGGER)\s+(?:CONCURRENTLY\s+)?(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?:ONLY\s+)?(?P<name>"
     + _QUALIFIED
     + ")"
     r"|^\s*(?:INSERT\s+(?:OR\s+\w+\s+)?INTO|UPDATE|DELETE\s+FROM|MERGE\s+INTO|COPY)\s+(?P<target>" + _QUALIFIED + ")",

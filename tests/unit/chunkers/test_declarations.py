@@ -359,3 +359,226 @@ data class Price(val cents: Int)
     assert (span.symbol, span.start_line) == ("Price", 1)
     assert ". What a thing costs" in span.header
     assert "table prices" in span.header.lower()
+
+
+OTHERS: list[tuple[str, str, str, str, Found]] = [
+    (
+        "modules by hand, exports and named arguments",
+        "cart.js",
+        "code-javascript",
+        """\
+(function ($) {
+  function inner() {
+    return 1;
+  }
+
+  var later = function () {};
+})(jQuery);
+
+define(['a'], function (a) {
+  function helper() {
+    return a;
+  }
+});
+
+module.exports = {
+  limit: 3,
+  add(item) { return item; },
+  remove: function (item) {},
+};
+
+defineGetter(req, 'secure', function secure() {
+  return this.protocol === 'https';
+});
+""",
+        [
+            (None, 1, 1),
+            ("inner", 2, 4),
+            ("later", 6, 7),
+            ("helper", 9, 13),
+            ("add", 15, 17),
+            ("remove", 18, 19),
+            ("secure", 21, 23),
+        ],
+    ),
+    (
+        "an interface that is called, without semicolons",
+        "each.ts",
+        "code-typescript",
+        """\
+interface Each {
+  <T>(cases: T[]): void
+  (name: string): Runner<
+    string
+  >
+  <T>(cases: T[], name: string): void
+  timeout: number
+}
+
+function after() {
+  return 1;
+}
+""",
+        [("Each", 1, 8), ("after", 10, 12)],
+    ),
+    (
+        "what calls make of Ruby",
+        "cart.rb",
+        "code-ruby",
+        """\
+class Cart < Base
+  attr_accessor :items
+
+  self.limit = 3
+
+  if RUBY_VERSION >= "3"
+    def except(*keys)
+      super
+    end
+  end
+
+  def sum
+    1
+  end unless method_defined?(:sum)
+
+  private def secret
+    2
+  end
+
+  private_class_method def self.hush
+    3
+  end
+
+  define_method(:loud) do |x|
+    x.upcase
+  end
+
+  alias_method :size, :count
+end
+
+Point = Struct.new(:x, :y) do
+  def length
+    x
+  end
+end
+
+refine String do
+  def shout
+    upcase
+  end
+end
+""",
+        [
+            ("Cart", 1, 6),
+            ("Cart.except", 7, 10),
+            ("Cart.sum", 12, 14),
+            ("Cart.secret", 16, 18),
+            ("Cart.hush", 20, 22),
+            ("Cart.loud", 24, 26),
+            ("Cart.size", 28, 29),
+            ("Point", 31, 31),
+            ("Point.length", 32, 35),
+            ("String.shout", 37, 41),
+        ],
+    ),
+    (
+        "tests of Bats, and strings that its grammar misreads",
+        "cart.bats",
+        "code-bash",
+        """\
+@test "adds (two) items" {
+  run add "\\`$ITEM\\`"
+  [[ "$output" = *"added $ITEM"* ]] || false
+}
+
+# The other way.
+@test 'removes' {
+  run remove
+}
+
+setup() {
+  :
+}
+""",
+        [("adds (two) items", 1, 4), ("removes", 6, 9), ("setup", 11, 13)],
+    ),
+    (
+        "functions in loops",
+        "patch.py",
+        "code-python",
+        """\
+for name in NAMES:
+    def patched(self):
+        return name
+
+    setattr(Cart, name, patched)
+
+
+while True:
+    def once():
+        return 1
+    break
+""",
+        [(None, 1, 1), ("patched", 2, 3), (None, 5, 8), ("once", 9, 11)],
+    ),
+    (
+        "arrays beside quoted names, and more that is created",
+        "shop.sql",
+        "data-schema",
+        """\
+SELECT check_args('a', ARRAY['text[]', 'date'], ARRAY['int', 'text[]'], '{}'::text[]);
+
+CREATE FUNCTION total(amounts int[]) RETURNS int AS $$ SELECT 1 $$ LANGUAGE sql;
+
+CREATE AGGREGATE longest(text) (sfunc = longer, stype = text);
+
+CREATE FOREIGN TABLE remote_orders (id int) SERVER warehouse;
+
+SELECT [odd name] FROM [shop].[orders];
+""",
+        [(None, 1, 1), ("total", 3, 3), ("longest", 5, 5), ("remote_orders", 7, 7), (None, 9, 9)],
+    ),
+    (
+        "what an implementation fixes, apart from its functions",
+        "iter.rs",
+        "code-rust",
+        """\
+impl Iterator for Rows {
+    type Item = Row;
+
+    fn next(&mut self) -> Option<Row> {
+        None
+    }
+}
+""",
+        [("Rows", 1, 2), ("Rows.next", 4, 7)],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "source_type", "text", "expected"), [c[1:] for c in OTHERS], ids=[c[0] for c in OTHERS]
+)
+def test_declarations_of_other_makes(path: str, source_type: str, text: str, expected: Found) -> None:
+    assert found(path, text, source_type) == expected
+
+
+CALL = """\
+  // Gets thing {0} by its name, as it stands now.
+  rpc Get{0}(Request{0}) returns (Thing{0}) {{
+    option (http) = {{ get: "/v1/things/{0}" }};
+  }}
+
+"""
+
+
+def test_calls_of_a_long_service_are_each_under_their_own_name() -> None:
+    calls = "".join(CALL.format(number) for number in range(8))
+    head = 'syntax = "proto3";' + "\n\n // Keeps things.\n service Things {\n"
+
+    spans = found("things.proto", head + calls + " }\n", "data-schema")
+
+    assert spans[0] == ("syntax", 1, 1)
+    assert spans[1] == ("Things", 3, 4)
+    assert spans[2:4] == [("Things.Get0", 5, 8), ("Things.Get1", 10, 13)]
+    assert spans[-1] == ("Things.Get7", 40, 45)

@@ -50,9 +50,9 @@ EXPECTED: Mapping[tuple[str, str], Mapping[str, tuple[int, int]]] = {
         "Shop.Orders.Trace.Write": (44, 49),
     },
     ("Registry.kt", "code-kotlin"): {
-        "Registry": (5, 8),
+        "Registry": (5, 15),
         "Registry.add": (10, 12),
-        "Registry.create": (14, 21),
+        "Registry.create": (17, 21),
         "Defaults": (23, 23),
         "Defaults.timeout": (24, 25),
         "Result": (27, 27),

@@ -80,7 +80,7 @@ def _belongs_below(before: Segment, segment: Segment, lines: Lines) -> bool:
     if not _inside(segment.unit, before.unit):
         return False
     if before.head and before.unit.kind is Kind.SCOPE and (before.unit.symbol or before.start):
-        return size < _SMALL_HEAD
+        return size < _SMALL_HEAD and not before.names(before.start, before.end)
     if _opens(lines, before):
         return True
     if not before.bare or before.start == 0:

@@ -7,13 +7,15 @@ from dataclasses import replace
 
 from tree_sitter import Node
 
-from ragpilot.ingest.chunkers.code.language import HTTP_METHODS, Declared, Kind, Language, Source, spoken
+from ragpilot.ingest.chunkers.code.language import HTTP_METHODS, Declared, Kind, Language, Source, as_it_is, spoken
 
 _FUNCTIONS = frozenset({"arrow_function", "function_expression", "generator_function"})
 _TEXTS = frozenset({"string", "template_string"})
 _GROUPS = frozenset({"describe", "fdescribe", "xdescribe", "context", "suite"})
 _TESTS = frozenset({"it", "fit", "xit", "test", "specify", "bench"})
 _WORDS = re.compile(r"\w+")
+_MODULES = (["define"], ["require"], ["requirejs"])
+_ALL_EXPORTS = ("module.exports", "exports")
 _TEXT_AND_FUNCTION = 2
 _LONGEST_CALLEE = 200
 _LONGEST_TEXT = 400
@@ -35,7 +37,7 @@ def _read(node: Node, source: Source) -> Declared | None:
         case "expression_statement" if node.named_child_count:
             inner = node.named_children[0]
             if inner.type == "assignment_expression":
-                return _named_value(inner, "left", "right", source)
+                return _named_value(inner, "left", "right", source) or _exports(inner, source)
             if inner.type == "call_expression":
                 return _called_back(inner, source)
             if inner.type == "internal_module":
@@ -50,16 +52,35 @@ def _read(node: Node, source: Source) -> Declared | None:
     return None
 
 
+def _exports(assignment: Node, source: Source) -> Declared | None:
+    """An object of functions that is all that a module exports: the functions are the module's."""
+    value = assignment.child_by_field_name("right")
+    if value is None or value.type != "object" or source.field(assignment, "left") not in _ALL_EXPORTS:
+        return None
+    values = [child.child_by_field_name("value") for child in value.named_children if child.type == "pair"]
+    functions = any(child.type == "method_definition" for child in value.named_children)
+    return _members(value) if functions or any(one is not None and one.type in _FUNCTIONS for one in values) else None
+
+
 def _called_back(call: Node, source: Source) -> Declared | None:
     """What a call with a text and a function declares: a group of tests, a test, the handler of a route."""
     arguments = call.child_by_field_name("arguments")
     function = call.child_by_field_name("function")
-    if arguments is None or function is None or arguments.named_child_count < _TEXT_AND_FUNCTION:
+    if arguments is None or function is None:
+        return None
+    if function.type == "parenthesized_expression" and function.named_children[0].type in _FUNCTIONS:
+        function = function.named_children[0]  # (function () {…})(): a module by hand
+        return Declared(Kind.SCOPE, "", function, function.child_by_field_name("body"))
+    if arguments.named_child_count < _TEXT_AND_FUNCTION:
         return None
     text, body = arguments.named_children[0], _callback(arguments)
-    if text.type not in _TEXTS or body is None:
+    if body is None:
         return None
     words = _WORDS.findall(source.text(function)[:_LONGEST_CALLEE])
+    if words in _MODULES:
+        return Declared(Kind.SCOPE, "", body, body.child_by_field_name("body"))
+    if text.type not in _TEXTS:
+        return _named_argument(body, source)
     name = source.text(text)[:_LONGEST_TEXT].strip("\"'`")
     if words and words[0] in _GROUPS:
         return Declared(Kind.SCOPE, spoken(name), body, body.child_by_field_name("body"))
@@ -67,7 +88,13 @@ def _called_back(call: Node, source: Source) -> Declared | None:
         return Declared(Kind.CALLABLE, spoken(name), body, body.child_by_field_name("body"))
     if words and words[-1] in HTTP_METHODS and name.startswith("/"):
         return Declared(Kind.CALLABLE, f"{words[-1].upper()} {name}", body, body.child_by_field_name("body"))
-    return None
+    return _named_argument(body, source)
+
+
+def _named_argument(function: Node, source: Source) -> Declared | None:
+    """A function with a name of its own: ``defineGetter(req, 'ip', function ip() {…})``."""
+    name = source.field(function, "name")
+    return Declared(Kind.CALLABLE, name, function, function.child_by_field_name("body")) if name else None
 
 
 def _callback(arguments: Node) -> Node | None:
@@ -124,6 +151,19 @@ JAVASCRIPT = Language(
     constructors=frozenset({"constructor"}),
 )
 
+_SIGNATURE_ON_A_NEW_ROW = re.compile(
+    rb"(?:\)[ \t]*:[ \t]*[^\n;{}=,]{0,200}[\w>\])]|^[ \t]*>)[ \t]*\r?\n(?P<it>[ \t])[ \t]*(?=\(|<\w)", re.MULTILINE
+)
+"""Of an interface that can be called; without a semicolon the grammar reads on from the row above."""
+
+
+def _with_semicolons(data: bytes) -> bytes:
+    found = bytearray(data)
+    for match in _SIGNATURE_ON_A_NEW_ROW.finditer(data):
+        found[match.start("it")] = ord(";")
+    return bytes(found)
+
+
 TYPESCRIPT = replace(
     JAVASCRIPT,
     name="TypeScript",
@@ -150,12 +190,14 @@ TYPESCRIPT = replace(
     },
     wrappers=frozenset({"export_statement", "ambient_declaration"}),
     transparent=frozenset({"class_body", "interface_body", "enum_body", "statement_block"}),
+    prepare=_with_semicolons,
 )
 
 TSX = replace(
     TYPESCRIPT,
     name="TSX",
     entry="language_tsx",
+    prepare=as_it_is,
     sample="// é\nexport const View = <T,>({ a }: P<T>) => <ul>{a}</ul>;\nfunction App() {\n  return <b />;\n}\n",
     expected=("View", "App"),
 )

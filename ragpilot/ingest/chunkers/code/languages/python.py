@@ -57,7 +57,7 @@ PYTHON = Language(
     wrappers=frozenset({"decorated_definition"}),
     transparent=frozenset(
         {"block", "if_statement", "elif_clause", "else_clause", "try_statement", "except_clause", "finally_clause"}
-        | {"with_statement", "match_statement", "case_clause"}
+        | {"with_statement", "match_statement", "case_clause", "for_statement", "while_statement"}
     ),
     read=_read,
     docstring=_docstring,
