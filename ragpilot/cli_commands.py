@@ -395,6 +395,6 @@ def run_tui(environment: Environment) -> int:
     """Open the terminal UI, on a server that is found or started."""
     from tui.app import RagPilotApp
 
-    app = RagPilotApp(lambda: connect(environment, os.environ), label=environment.directory.name or "/")
+    app = RagPilotApp(lambda: connect(environment, os.environ, indexing=True), label=environment.directory.name or "/")
     app.run()
     return app.return_code or DONE

@@ -70,7 +70,7 @@ async def examine(environment: Environment) -> list[Finding]:
         findings += [Finding(f"corpus {name}", "note", f"{told}.", "Look at its paths.") for name, told in idle]
     except RagPilotError as error:
         findings.append(from_error(error))
-    record = await find_server(environment.state)
+    record = await find_server(environment.state, indexing=True)
     if record is not None:
         findings += [
             Finding("server", "note", told[0].upper() + told[1:], "Stop the server and start it: ragpilot serve")

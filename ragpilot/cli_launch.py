@@ -24,12 +24,12 @@ LOG_MAX_BYTES: Final = 1_000_000
 TAIL_LINES: Final = 15
 
 
-async def connect(environment: Environment, environ: Mapping[str, str]) -> Backend:
-    """The server of this state folder, started where none runs.
+async def connect(environment: Environment, environ: Mapping[str, str], *, indexing: bool = False) -> Backend:
+    """The server of this state folder, started where none runs; with ``indexing``, a run of `ragpilot index` will do.
 
     Raises ServerUnreachableError with the end of the server's log, StoreInUseError where a command holds the index.
     """
-    record = await find_server(environment.state) or await start(environment, environ)
+    record = await find_server(environment.state, indexing=indexing) or await start(environment, environ)
     local = None if environment.settings.actors else existing_token(environment.state)
     return Backend(record.address, command_token(environ) or local)
 

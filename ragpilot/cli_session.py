@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Protocol
 from uuid import uuid4
 
 from ragpilot.actors import command_token, resolve_actor
 from ragpilot.bootstrap import Application, build
+from ragpilot.cli_sharing import shared
 from ragpilot.config import CorpusSettings, Environment
 from ragpilot.corpora import resolve_corpus
 from ragpilot.errors import AuthenticationError
@@ -66,10 +67,12 @@ class Session(Protocol):
 async def open_session(environment: Environment, role: Role, environ: Mapping[str, str]) -> AsyncIterator[Session]:
     """The running server of the state folder, or the store under the owner lock, until the block ends.
 
+    Who only asks is answered by a run of `ragpilot index`, too, as long as it lasts.
+
     Raises StoreInUseError where another command holds the store, AuthenticationError for a token that is not known.
     """
     token = command_token(environ)
-    record = await find_server(environment.state)
+    record = await find_server(environment.state, indexing=role == "ask")
     if record is not None:
         local = None if environment.settings.actors else existing_token(environment.state)
         backend = Backend(record.address, token or local)
@@ -101,8 +104,11 @@ async def open_store(
 async def open_parts(environment: Environment, role: Role) -> AsyncIterator[Application]:
     """The parts over the store, opened here, for nobody in particular. Raises StoreInUseError."""
     embedded = environment.settings.store.kind == "embedded"
-    with OwnerLock(environment.state, role) if embedded else nullcontext():
-        async with build(environment) as application:
+    with OwnerLock(environment.state, role) if embedded else nullcontext() as lock:
+        async with AsyncExitStack() as opened:
+            application = await opened.enter_async_context(build(environment))
+            if lock is not None and role == "index":
+                await opened.enter_async_context(shared(environment, application, lock))
             yield application
 
 

@@ -40,7 +40,7 @@ async def running_server(state: Path, *, wait: float | None = None) -> ServerRec
     Raises ServerUnreachableError for one that is there and does not answer: it holds the index, so that neither
     another server nor a command could take its place.
     """
-    record = await find_server(state, wait=WAIT_SECONDS if wait is None else wait)
+    record = await find_server(state, wait=WAIT_SECONDS if wait is None else wait, indexing=True)
     if record is None:
         holder = await asyncio.to_thread(owner, state)
         if holder is not None and holder.role == "serve":

@@ -41,6 +41,9 @@ ANSWER_SECONDS = 6.0
 NOTICE_SECONDS = 30.0
 """How long a server may take to look at its configuration and to begin to apply what has changed."""
 
+SHARED_SECONDS = 5.0
+"""How long a run of `ragpilot index` may take until it says where it can be asked."""
+
 LOCK_SECONDS = 0.5
 """How long a free lock may seem taken: ``owner`` holds it for an instant to find out that it is free."""
 
@@ -62,7 +65,7 @@ class Owner:
     def __str__(self) -> str:
         if not self.pid:
             return "a process that is just starting"
-        where = f" at {self.address}" if self.address else ""
+        where = f" at {self.address}" if self.address and self.role == "serve" else ""
         return f"`ragpilot {self.role}`{where} (process {self.pid}, since {self.started})"
 
 
@@ -181,22 +184,26 @@ def server_record(state: Path, address: str, *, idle_exit: float | None = None) 
             path.unlink(missing_ok=True)
 
 
-async def find_server(state: Path, *, wait: float = 10.0) -> ServerRecord | None:
+async def find_server(state: Path, *, wait: float = 10.0, indexing: bool = False) -> ServerRecord | None:
     """The running server of ``state``; None where none answers.
 
     The record counts only while the process that wrote it holds the owner lock, so the local token never goes to
     a stranger who has taken over the port; and only if its address answers as a RagPilot server. A server that is
-    still starting is waited for, at most ``wait`` seconds.
+    still starting is waited for, at most ``wait`` seconds. With ``indexing`` a run of `ragpilot index` counts as well,
+    which answers questions from soon after its start to its end.
     """
-    deadline = asyncio.get_running_loop().time() + wait
+    loop = asyncio.get_running_loop()
+    deadline, soon = loop.time() + wait, loop.time() + min(wait, SHARED_SECONDS)
     while True:
         holder = await asyncio.to_thread(owner, state)
-        if holder is None or (holder.role != "serve" and holder.pid):
+        if holder is None or (holder.role not in ("serve", *(("index",) if indexing else ())) and holder.pid):
+            return None
+        if holder.role == "index" and not holder.address and loop.time() >= soon:
             return None
         record = _server_record(state)
         if record is not None and record.pid == holder.pid and await answers(record.address):
             return record
-        if asyncio.get_running_loop().time() >= deadline:
+        if loop.time() >= deadline:
             return None
         await asyncio.sleep(0.1)
 

@@ -73,6 +73,7 @@ def create_app(
     configuration: AccessConfiguration | None = None,
     lifecycle: Lifecycle | None = None,
     stall_seconds: float = STALL_SECONDS,
+    writes: bool = True,
 ) -> Server:
     """The ASGI application over ``services``.
 
@@ -82,13 +83,14 @@ def create_app(
         configuration: Where actors and grants may change while this serves; None: they do not.
         lifecycle: Given by a runner that wants to drain the server; made anew otherwise.
         stall_seconds: How long a reader may take nothing before its response is given up.
+        writes: Whether it may index; False beside a run of ingestion in the same process.
     """
     settings = services.settings
     context = Context(
         services=services,
         access=Access(settings, local_token),
         lifecycle=lifecycle or Lifecycle(),
-        runs=IngestRuns(services.ingestion, settings.corpora),
+        runs=IngestRuns(services.ingestion, settings.corpora, writes=writes),
     )
     app = Server(context)
     for routes in (ask_routes, search_routes, status_routes, ingest_routes):

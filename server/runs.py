@@ -117,8 +117,10 @@ class Run:
 class IngestRuns:
     """Starts runs and fills vectors; the one place in the server that writes the index."""
 
-    def __init__(self, ingestion: Ingestion, corpora: list[CorpusSettings]) -> None:
+    def __init__(self, ingestion: Ingestion, corpora: list[CorpusSettings], *, writes: bool = True) -> None:
+        """Without ``writes``, this process is at a run of its own: none is started, and no vectors are filled in."""
         self._ingestion = ingestion
+        self._writes = writes
         self._corpora = corpora
         self._running: asyncio.Task[None] | None = None
         self._run = Run()
@@ -135,7 +137,7 @@ class IngestRuns:
 
     def indexing(self, corpus: str) -> bool:
         """Whether a run over the corpus is under way."""
-        return self._running is not None and not self._running.done() and self._corpus == corpus
+        return not self._writes or (self._running is not None and not self._running.done() and self._corpus == corpus)
 
     @property
     def busy(self) -> bool:
@@ -153,7 +155,7 @@ class IngestRuns:
         if self._closed:
             raise ProblemError(SHUTTING_DOWN)
         before = self._running if self._running is not None and not self._running.done() else None
-        if before is not None and (not self._run.fills_vectors or self._run.leave.is_set()):
+        if not self._writes or (before is not None and (not self._run.fills_vectors or self._run.leave.is_set())):
             raise IngestRunningError("A run of ingestion is under way.", hint="Wait for its end and ask again.")
         self._run.leave.set()
         run = self._run = Run()
@@ -193,7 +195,7 @@ class IngestRuns:
 
     def fill(self) -> None:
         """Fill missing vectors in the background, corpus by corpus, unless that is under way."""
-        if not self._closed and (self._filling is None or self._filling.done()):
+        if self._writes and not self._closed and (self._filling is None or self._filling.done()):
             self._filling = asyncio.create_task(self._fill())
 
     async def aclose(self) -> None:

@@ -9,7 +9,7 @@ import logging
 import pytest
 
 from ragpilot.config import CorpusSettings
-from ragpilot.errors import StateError, StoreFullError, StoreUnavailableError
+from ragpilot.errors import IngestRunningError, StateError, StoreFullError, StoreUnavailableError
 from ragpilot.types import Actor
 from server import runs
 from server.problems import ProblemError
@@ -123,3 +123,17 @@ async def test_a_shutdown_does_not_wait_for_grants(monkeypatch: pytest.MonkeyPat
         assert (await server.call("GET", "/corpora")).status == 503
         assert app.context.runs.busy
     assert not app.context.runs.busy
+
+
+@pytest.mark.asyncio
+async def test_beside_a_run_of_its_own_process_a_server_grants_and_writes_nothing_else() -> None:
+    ingestion = Granting()
+    ingestion.open.set()
+    beside = IngestRuns(ingestion, CORPORA, writes=False)
+    beside.fill()
+    await beside.granted()
+    with pytest.raises(IngestRunningError):
+        beside.start(SERVER, CORPORA[0], None, rebuild=False)
+    assert ingestion.granted == [(SERVER, "one"), (SERVER, "two")]
+    assert not beside.busy
+    assert beside.indexing("one")

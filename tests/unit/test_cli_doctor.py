@@ -202,7 +202,7 @@ def test_findings_as_lines(stand: Stand) -> None:
 def served(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> Stand:
     """As if a server ran: its answers are those of the core over the same parts."""
 
-    async def record(_: Path) -> ServerRecord:
+    async def record(_: Path, *, indexing: bool) -> ServerRecord:
         return ServerRecord("http://127.0.0.1:5200", 1, "now")
 
     @asynccontextmanager
@@ -364,7 +364,7 @@ def test_a_server_older_than_its_configuration_is_told(
     file = served.folder / "config.toml"
     file.write_text('schema = "ragpilot/1"\n[retrieval]\ntop_k = 9\n')
 
-    async def record(_: Path) -> ServerRecord:
+    async def record(_: Path, *, indexing: bool) -> ServerRecord:
         return ServerRecord("http://127.0.0.1:5200", 1, started)
 
     monkeypatch.setattr(runtime, "find_server", record)

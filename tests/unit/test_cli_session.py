@@ -152,7 +152,8 @@ async def test_an_unknown_token_is_refused_without_actors_too(opened: Opened) ->
 
 
 @pytest.mark.asyncio
-async def test_a_store_that_another_command_holds(opened: Opened) -> None:
+async def test_a_store_that_another_command_holds(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragpilot.runtime.SHARED_SECONDS", 0.1)
     environment = opened.environment()
     with OwnerLock(environment.state, "index"), pytest.raises(StoreInUseError, match="`ragpilot index`"):
         async with open_session(environment, "ask", {}):

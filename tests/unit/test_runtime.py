@@ -213,6 +213,19 @@ async def test_a_running_server_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_run_of_ingestion_is_found_by_who_only_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragpilot.runtime.SHARED_SECONDS", 0.3)
+    async with asyncio.timeout(20), answering(b'{"status": "ok"}') as (address, _):
+        with OwnerLock(tmp_path, "index") as lock:
+            assert await find_server(tmp_path, indexing=True) is None  # it does not say where, and is not waited for
+            lock.announce(address)
+            with server_record(tmp_path, address) as record:
+                assert await find_server(tmp_path, indexing=True) == record
+                assert await find_server(tmp_path) is None
+            assert address not in str(owner(tmp_path))
+
+
+@pytest.mark.asyncio
 async def test_a_record_without_a_live_owner_is_stale_and_its_address_is_not_asked(tmp_path: Path) -> None:
     async with asyncio.timeout(20), answering(b'{"status": "ok"}') as (address, asked):
         record = {"address": address, "pid": os.getpid(), "started": "2026-01-01T00:00:00Z"}

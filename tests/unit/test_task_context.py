@@ -319,6 +319,7 @@ async def test_an_index_that_is_held_is_waited_for(
     opening: Opening, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("ragpilot.runtime.LOCK_SECONDS", 0.02)
+    monkeypatch.setattr("ragpilot.runtime.SHARED_SECONDS", 0.05)
     with OwnerLock(opening.state, "index"):
         monkeypatch.setattr(task_context, "SECONDS", 0.3)
         assert await query_rag_for_task(*TASK, actor=ANN) == ""
