@@ -519,7 +519,7 @@ while True:
         return 1
     break
 """,
-        [(None, 1, 1), ("patched", 2, 3), (None, 5, 8), ("once", 9, 11)],
+        [("patched", 1, 3), (None, 5, 8), ("once", 9, 11)],
     ),
     (
         "arrays beside quoted names, and more that is created",
@@ -552,6 +552,119 @@ impl Iterator for Rows {
 }
 """,
         [("Rows", 1, 2), ("Rows.next", 4, 7)],
+    ),
+    (
+        "rows of Scala end where the next declaration begins",
+        "Cart.scala",
+        "code-scala",
+        """\
+object Cart:
+  def add(item: Item): Unit =
+    items += item
+    log(item)
+  val limit = 3
+
+  def clear(): Unit =
+    items.clear()
+end Cart
+""",
+        [("Cart", 1, 1), ("Cart.add", 2, 4), ("Cart.limit", 5, 5), ("Cart.clear", 7, 9)],
+    ),
+    (
+        "tests of Scala by what they say",
+        "CartTest.scala",
+        "code-scala",
+        """\
+class CartTest extends AnySpec:
+  test("adds one") {
+    add(1)
+  }
+
+  it should "remove" in supervised:
+    remove(1)
+
+  "An empty cart" when {
+    "asked" should {
+      "total 0" in {
+        total()
+      }
+    }
+  }
+
+  test("groups") {
+    test("nested") { one() }
+    test("other") { two() }
+  }
+""",
+        [
+            ("CartTest", 1, 1),
+            ("CartTest.adds one", 2, 4),
+            ("CartTest.it should remove", 6, 7),
+            ("CartTest.An empty cart.asked.total 0", 9, 15),
+            ("CartTest.groups.nested", 17, 18),
+            ("CartTest.groups.other", 19, 20),
+        ],
+    ),
+    (
+        "tests, routes and a nameless class of PHP",
+        "cart.php",
+        "code-php",
+        """\
+<?php
+it('adds', function () {
+    expect(add(1))->toBe(1);
+})->group('slow');
+
+describe('cart', function () {
+    test('is empty', fn () => expect(total())->toBe(0));
+});
+
+Route::get('/carts', function () {
+    return Cart::all();
+});
+
+return new class extends Migration {
+    public function up(): void {}
+
+    public function down(): void {}
+};
+""",
+        [
+            (None, 1, 1),
+            ("adds", 2, 4),
+            ("cart.is empty", 6, 8),
+            ("GET /carts", 10, 12),
+            ("up", 14, 15),
+            ("down", 17, 18),
+        ],
+    ),
+    (
+        "items inside macros of Rust",
+        "net.rs",
+        "code-rust",
+        """\
+cfg_net! {
+    /// Opens.
+    pub fn open() -> Socket {
+        Socket
+    }
+
+    impl Socket {
+        fn close(&self) {}
+    }
+}
+
+lazy_static! {
+    static ref CACHE: Map = Map::new();
+}
+
+bitflags! {
+    pub struct Flags: u8 {
+        const READ = 1;
+    }
+}
+""",
+        [("open", 1, 5), ("Socket.close", 7, 10), ("CACHE", 12, 14), ("Flags", 16, 20)],
     ),
 ]
 

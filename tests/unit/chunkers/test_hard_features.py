@@ -99,7 +99,8 @@ EXPECTED: Mapping[str, Mapping[str, tuple[int, int]]] = {
         "App.Orders.HasEvents": (22, 22),
         "App.Orders.Suit": (23, 23),
         "App.Orders.Base": (24, 24),
-        "App.Orders.helper": (25, 25),
+        "App.Orders.helper": (25, 26),
+        "App.Orders.anon": (27, 27),
         "App.Orders.dd": (28, 28),
     },
     "orders.py": {

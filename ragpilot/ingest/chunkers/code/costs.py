@@ -20,7 +20,7 @@ _CLOSING = ("}", ")", "]", "end", "else", "elif", "catch", "finally", "fi", "don
 
 def statement_cost(root: Node, lines: Lines) -> Cost:
     """Depth of the outermost node that begins at a row; blank rows before it invite, a comment before it forbids."""
-    depths, inside, comments = _depths(root)
+    depths, inside, comments = _depths(root, lines)
 
     def cost(row: int) -> float:
         blank_before = row > 0 and lines.blank(row - 1)
@@ -36,7 +36,7 @@ def statement_cost(root: Node, lines: Lines) -> Cost:
     return cost
 
 
-def _depths(root: Node) -> tuple[dict[int, int], set[int], set[int]]:
+def _depths(root: Node, lines: Lines) -> tuple[dict[int, int], set[int], set[int]]:
     """For each row the depth of the outermost node there, rows inside one token, and rows of comments.
 
     A cursor and not recursion, and not into what stands on one row: as many steps as there are rows, about.
@@ -49,7 +49,7 @@ def _depths(root: Node) -> tuple[dict[int, int], set[int], set[int]]:
     while True:
         node = cursor.node
         assert node is not None, "a cursor stands on a node"  # noqa: S101
-        start, end = node.start_point.row, last_row(node)
+        start, end = node.start_point.row, last_row(node, lines)
         if node.is_named:
             depths.setdefault(start, depth)
             if "comment" in node.type:

@@ -17,7 +17,7 @@ _CLOSER = re.compile(
 )
 _LONGEST_CLOSER = 80
 _OPENER = re.compile(
-    r"[\w$.\"' ]{0,24}[{(\[:]|(?:else|try|do|then|begin|finally|ensure)\b[ \w]{0,16}[{:]?"
+    r"[\w$.!\"' ]{0,24}[{(\[:]|(?:else|try|do|then|begin|finally|ensure)\b[ \w]{0,16}[{:]?"
     r"|class <<.*|private|protected|public|module_function|extension\b.*"
     r"|(?:[A-Z0-9]+_)*BEGIN(?:_[A-Z0-9]+)*|#[ \t]*(?:if|ifdef|ifndef|region)\b.*"
 )

@@ -41,7 +41,8 @@ class Segment:
     @property
     def bare(self) -> bool:
         """Whether nothing is declared on these rows, not even a field."""
-        return not self.whole and not self.head and not self.names(self.start, self.end)
+        heads = self.head and bool(self.unit.symbol or self.start)  # a module is not declared in its first row
+        return not self.whole and not heads and not self.names(self.start, self.end)
 
     def named(self, start: int, end: int) -> list[Name]:
         """Fields, constants and prototypes that begin on some of these rows."""

@@ -69,17 +69,17 @@ class _Visit:
 def outline(root: Node, lines: Lines, source: Source, language: Language, max_chars: int) -> Unit:
     """The module as a unit, its declarations as children, to the depth that chunks of ``max_chars`` need."""
     module = Unit(0, len(lines) - 1, 0, Kind.SCOPE, "", "", doc=language.docstring(root, source))
-    stack = _children(root, module, language)
+    stack = _children(root, module, lines, language)
     while stack:
         visit = stack.pop()
         node, owner = visit.node, visit.owner
-        end = last_row(node)
+        end = last_row(node, lines)
         oversized = end > node.start_point.row and lines.size(visit.start, end) > max_chars
         inner = _unwrapped(node, language)
         declared = _read(inner, source, language) or _value(visit, inner, end, lines, source, language, max_chars)
         if declared is None:
             if oversized or inner.is_error or inner.type in language.transparent:
-                stack += _children(inner, owner, language, visit)
+                stack += _children(inner, owner, lines, language, visit)
         elif declared.kind is Kind.CALLABLE and declared.body is None and language.bodiless:
             if _stands_alone(visit, end, lines, max_chars):
                 unit = _unit(visit, declared, end, source, language)
@@ -94,17 +94,22 @@ def outline(root: Node, lines: Lines, source: Source, language: Language, max_ch
             _take_overloads(unit, owner, declared.name, lines)
             owner.children.append(unit)
             if oversized or declared.kind in (Kind.TYPE, Kind.SCOPE):
-                stack += _children(declared.node, unit, language)
+                stack += _children(declared.node, unit, lines, language)
     return module
 
 
-def last_row(node: Node) -> int:
-    """The last row that holds something of the node; some grammars let a node end at the start of the next row."""
+def last_row(node: Node, lines: Lines) -> int:
+    """The last row that holds something of the node: some grammars let it end before the first word of a later one."""
     end = node.end_point
-    return end.row - 1 if end.column == 0 and end.row > node.start_point.row else end.row
+    row = end.row
+    if row > node.start_point.row and not lines.rows[row][: end.column].strip():
+        row -= 1
+        while row > node.start_point.row and lines.blank(row):
+            row -= 1
+    return row
 
 
-def _children(node: Node, owner: Unit, language: Language, outer: _Visit | None = None) -> list[_Visit]:
+def _children(node: Node, owner: Unit, lines: Lines, language: Language, outer: _Visit | None = None) -> list[_Visit]:
     """Visits of a node's children, last first, each with the comments and attributes right above it.
 
     What stands on the first row of a node that declares nothing itself has the comments of that ``outer`` visit.
@@ -121,12 +126,12 @@ def _children(node: Node, owner: Unit, language: Language, outer: _Visit | None 
             if not above or start - lead_end > 1:
                 lead, above = start, []
             above.append(child)
-            lead_end = last_row(child)
+            lead_end = last_row(child, lines)
             continue
         attached = bool(above) and start - lead_end <= 1
         comments = [node for node in above if node.type in language.comments] if attached else []
         visits.append(_Visit(child, owner, lead if attached else start, comments))
-        above, before = [], last_row(child)
+        above, before = [], last_row(child, lines)
     if outer is not None and visits and visits[0].start == node.start_point.row:
         visits[0].start = outer.start
         visits[0].comments = outer.comments + visits[0].comments

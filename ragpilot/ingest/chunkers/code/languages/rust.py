@@ -6,6 +6,7 @@ import re
 
 from tree_sitter import Node
 
+from ragpilot.ingest.chunkers.code.conditionals import blank
 from ragpilot.ingest.chunkers.code.language import Declared, Kind, Language, Source
 
 _TYPE_NAME = re.compile(r"([\w]+)\s*(?:<.*)?$", re.DOTALL)
@@ -23,6 +24,40 @@ def _read(node: Node, source: Source) -> Declared | None:
     if node.type == "mod_item" and body is not None:
         return Declared(Kind.SCOPE, source.field(node, "name"), node, body)
     return None
+
+
+_AROUND_ITEMS = re.compile(
+    rb"^(?P<indent>[ \t]*)(?P<it>[\w:]{1,80}![ \t]*\{)[ \t]*\r?$(?=\n(?:\s|#!?\[[^\n]*\n|//[^\n]*\n){0,40}"
+    rb"(?:pub(?:\([a-z ]+\))?[ \t]+)?(?:const[ \t]+|async[ \t]+|unsafe[ \t]+|extern[ \t]+\"C\"[ \t]+){0,3}"
+    rb"(?:fn|impl(?!<>)|mod|use|trait|type|static|(?:struct|enum)(?![ \t]+\w+[ \t]*:))\b(?![ \t]+ref\b)[^$\n]*$)",
+    re.MULTILINE,
+)
+"""``cfg_net! {`` and its like, which hold whole items and take nothing away."""
+_DECLARED_IN_MACRO = re.compile(
+    r"^([ \t]*)(?:pub(?:\([a-z ]+\))?\s+)?(?:static(?:\s+ref)?|struct|enum|const|fn)\s+(\w+)", re.MULTILINE
+)
+_LONGEST_MACRO = 20_000
+
+
+def _opened(data: bytes) -> bytes:
+    """Without macros around items: what they hold is read as if it stood outside."""
+    found = bytearray(data)
+    for match in _AROUND_ITEMS.finditer(data):
+        end = re.compile(rb"^%b\}[ \t]*\r?$" % match["indent"], re.MULTILINE).search(data, match.end())
+        if end is not None:
+            blank(found, *match.span("it"))
+            blank(found, *end.span())
+    return bytes(found)
+
+
+def _minor_names(node: Node, source: Source) -> list[str]:
+    """Names of constants and fields; of a macro's call what it says that it declares: ``lazy_static! {``."""
+    if node.type != "macro_invocation":
+        return [source.field(node, "name")]
+    text = source.between(node.start_byte, min(node.end_byte, node.start_byte + _LONGEST_MACRO))
+    declared = _DECLARED_IN_MACRO.findall(text)
+    outermost = min((len(indent) for indent, _ in declared), default=0)
+    return [name for indent, name in declared if len(indent) == outermost]
 
 
 RUST = Language(
@@ -45,9 +80,12 @@ RUST = Language(
         "associated_type": ("name",),
         "field_declaration": ("name",),
         "enum_variant": ("name",),
+        "macro_invocation": (),
     },
     leading=frozenset({"attribute_item"}),
     comments=frozenset({"line_comment", "block_comment"}),
     transparent=frozenset({"declaration_list", "field_declaration_list", "enum_variant_list", "foreign_mod_item"}),
     read=_read,
+    minor_names=_minor_names,
+    prepare=_opened,
 )
