@@ -217,7 +217,7 @@ EXPECTED: Mapping[str, Mapping[str, tuple[int, int]]] = {
         "Clamped": (30, 30),
         "App": (31, 31),
         "ContentView": (32, 32),
-        "debugOnly": (33, 34),
+        "debugOnly": (33, 35),
     },
     "orders.ts": {
         "Key": (1, 3),

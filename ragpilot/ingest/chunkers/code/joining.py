@@ -23,6 +23,7 @@ _OPENER = re.compile(
 )
 """What only begins something: ``else:``, ``const (``, ``theme: {``, ``#if DEBUG``."""
 _REMARKS = ("#", "//", "/*", "*", "--", ";")
+_HEADING = re.compile(r"[ \t]*(?://|/\*|\*|--|;|#(?![\w\[!]))")
 _SMALL = 60
 """Rows outside every declaration that are this short, and name nothing, go with their neighbour."""
 _SMALL_HEAD = 160
@@ -39,6 +40,7 @@ def join(flat: Iterable[Segment], lines: Lines, max_chars: int, constructors: fr
         segment.start, segment.end = trimmed
         before = found[-1] if found else None
         if before is not None:
+            _exchange(before, segment, lines, max_chars)
             fits = lines.size(before.start, segment.end) <= max_chars
             if _belongs_above(before, segment, lines, fits=fits, constructors=constructors):
                 before.end = segment.end
@@ -49,6 +51,25 @@ def join(flat: Iterable[Segment], lines: Lines, max_chars: int, constructors: fr
                 found.pop()
         found.append(segment)
     return found
+
+
+def _exchange(before: Segment, segment: Segment, lines: Lines, max_chars: int) -> None:
+    """Give closing brackets to what they close, and a heading that stands between blank rows to what is below."""
+    row = segment.start
+    if not segment.whole and not segment.head:
+        while row < segment.end and _closes(lines.rows[row]) and lines.size(before.start, row) <= max_chars:
+            row += 1
+        if row > segment.start:
+            before.end, (segment.start, segment.end) = row - 1, lines.trim(row, segment.end) or (row, segment.end)
+    if before.unit.kind is Kind.CALLABLE or segment.start - before.end <= 1 or not segment.declares:
+        return
+    first = before.end + 1
+    while first > before.start + 1 and _HEADING.match(lines.rows[first - 1]):
+        first -= 1
+    floor = before.unit.declared_at if before.head else before.start
+    if floor < first <= before.end and lines.blank(first - 1) and lines.size(first, segment.end) <= max_chars:
+        segment.start = first
+        before.end = (lines.trim(before.start, first - 1) or (before.start, before.start))[1]
 
 
 def _belongs_above(

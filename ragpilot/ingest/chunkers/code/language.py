@@ -141,6 +141,8 @@ class Language:
     """Fields or types of a declaration's child where its body stands."""
     bodiless: bool = True
     """Whether a callable without a body is a mere signature of one that is written elsewhere."""
+    indented: bool = False
+    """Whether blocks end by indentation: comments above a declaration are then parsed as the end of the one before."""
     file_scopes: frozenset[str] = frozenset()
     """Node types that, without a body, put all that follows into a namespace."""
     read: Callable[[Node, Source], Declared | None] = no_declaration

@@ -64,6 +64,7 @@ class _Visit:
     owner: Unit
     start: int
     comments: list[Node]
+    end: int
 
 
 def outline(root: Node, lines: Lines, source: Source, language: Language, max_chars: int) -> Unit:
@@ -73,7 +74,7 @@ def outline(root: Node, lines: Lines, source: Source, language: Language, max_ch
     while stack:
         visit = stack.pop()
         node, owner = visit.node, visit.owner
-        end = last_row(node, lines)
+        end = visit.end
         oversized = end > node.start_point.row and lines.size(visit.start, end) > max_chars
         inner = _unwrapped(node, language)
         declared = _read(inner, source, language) or _value(visit, inner, end, lines, source, language, max_chars)
@@ -101,12 +102,32 @@ def outline(root: Node, lines: Lines, source: Source, language: Language, max_ch
 def last_row(node: Node, lines: Lines) -> int:
     """The last row that holds something of the node: some grammars let it end before the first word of a later one."""
     end = node.end_point
-    row = end.row
-    if row > node.start_point.row and not lines.rows[row][: end.column].strip():
+    if end.row > node.start_point.row and not lines.rows[end.row][: end.column].strip():
+        return _last_before(end.row, node.start_point.row, lines)
+    return end.row
+
+
+def _last_before(row: int, start: int, lines: Lines) -> int:
+    """The last row above one that is not blank, and not above ``start``."""
+    row = max(row - 1, start)
+    while row > start and lines.blank(row):
         row -= 1
-        while row > node.start_point.row and lines.blank(row):
-            row -= 1
     return row
+
+
+def _comments_at_the_end(node: Node, language: Language) -> list[Node]:
+    """Comments that the grammar has inside a declaration, and that stand left of all it holds."""
+    column = node.start_point.column
+    last: Node | None = node
+    while last is not None and last.end_point.row > node.start_point.row:
+        children = last.named_children
+        found: list[Node] = []
+        while children and children[-1].type in language.comments and children[-1].start_point.column <= column:
+            found.append(children.pop())
+        if found:
+            return found[::-1]
+        last = children[-1] if children else None
+    return []
 
 
 def _children(node: Node, owner: Unit, lines: Lines, language: Language, outer: _Visit | None = None) -> list[_Visit]:
@@ -130,8 +151,14 @@ def _children(node: Node, owner: Unit, lines: Lines, language: Language, outer: 
             continue
         attached = bool(above) and start - lead_end <= 1
         comments = [node for node in above if node.type in language.comments] if attached else []
-        visits.append(_Visit(child, owner, lead if attached else start, comments))
-        above, before = [], last_row(child, lines)
+        end = last_row(child, lines)
+        tail = _comments_at_the_end(child, language) if language.indented else []
+        if tail:
+            end = _last_before(tail[0].start_point.row, start, lines)
+        visits.append(_Visit(child, owner, lead if attached else start, comments, end))
+        above, before = tail, end
+        if tail:
+            lead, lead_end = tail[0].start_point.row, last_row(tail[-1], lines)
     if outer is not None and visits and visits[0].start == node.start_point.row:
         visits[0].start = outer.start
         visits[0].comments = outer.comments + visits[0].comments

@@ -88,6 +88,7 @@ SCALA = Language(
         "full_enum_case": ("name",),
     },
     comments=frozenset({"comment", "block_comment"}),
+    indented=True,
     transparent=frozenset({"template_body", "with_template_body", "enum_body", "enum_case_definitions"}),
     read=_read,
 )
