@@ -185,6 +185,27 @@ int after() { return 1; }
         [("round trips", 1, 3), ("after", 5, 5)],
     ),
     (
+        "members that a compiler must be told of",
+        "code-cpp",
+        """\
+class Tree {
+ public:
+  template <typename T, typename Array = T (&)[3], int N = 0>
+  Array copy(T (&to)[3]) const { return to; }
+  int find(int key) {
+    // first what is there
+    TREE_TRY
+    {
+      return map->operator[](key) + node.template get<int>();
+    }
+  }
+};
+
+int after() { return 1; }
+""",
+        [("Tree", 1, 2), ("Tree.copy", 3, 4), ("Tree.find", 5, 12), ("after", 14, 14)],
+    ),
+    (
         "signals and slots",
         "code-cpp",
         """\

@@ -43,6 +43,9 @@ _PLACES = (
     # Before a constructor or a destructor: CONSTEXPR_IF stack(int size).
     rb"(?:^|[;{}>])[ \t]{0,80}(?:(?:constexpr|explicit|inline|virtual|static)[ \t]{1,8}){0,3}(?P<it>%b)\s{1,40}"
     rb"(?=~?[A-Za-z_]\w{0,80}\(|operator\b)" % _CALL,
+    # An array's reference as a template's default, and the word that tells a compiler that a member is a template.
+    rb"^[^\n;{}()]{1,200}=[ \t]*\w{1,80}(?P<it>[ \t]*\(&\)[ \t]*\[\w*\])(?=[ \t]*[,>])",
+    rb"(?:\.|->)[ \t]*(?P<it>template)(?=[ \t]+\w)",
     # What is instantiated elsewhere, and declares nothing here.
     rb"^[ \t]*(?P<it>extern[ \t]{1,8}template\b[^;{}]{0,400};)",
     # Between a keyword and a name: class API_EXPORT Stack; if CONSTEXPR_IF (…).
@@ -81,6 +84,8 @@ _TEST_CASE = re.compile(
     re.MULTILINE,
 )
 _DECORATED = re.compile(rb"[ \t]*\*[^,]*(?=\)\Z)")
+_CALLED_OPERATOR = re.compile(rb"(?:->|\.)operator[ \t]?(?P<it>\[\]|\(\)|[-+*/%<>=!&|^]{1,3})(?=\()")
+"""``map->operator[](key)``: to a grammar a member's call, once it looks like a name."""
 _TEXT = re.compile(_STRING)
 """``TEST_CASE("pops, last first", "[stack]") {``: to a grammar a function, once its texts look like names."""
 
@@ -88,6 +93,7 @@ _GOES_ON = (b",", b"(", b"=", b"+", b"-", b"|", b"&", b"<", b"?", b"\\", b"*")
 """What ends a row that is not yet the end of a statement."""
 _CONTINUES = (b"}", b")", b",", b"{", b"|", b"&", b"+", b"-", b"?", b"=", b"<", b";", b":", b".")
 """What begins a row that goes on with the one before."""
+_ROW_COMMENT = re.compile(rb"//[^\n]*")
 _NEAR = 400
 _LONGEST_CALL = 1_000
 
@@ -109,6 +115,8 @@ def without_macros(data: bytes) -> bytes:
             blank(found, case.start("it") + decorated.start(), case.start("it") + decorated.end())
         for text in _TEXT.finditer(data, *case.span("it")):
             found[text.start() : text.end()] = b"_" * (text.end() - text.start())
+    for operator in _CALLED_OPERATOR.finditer(data):
+        found[operator.start("it") : operator.end("it")] = b"_" * len(operator["it"])
     for expression in _EXPRESSIONS:
         for match in list(expression.finditer(found)):
             if match.lastgroup == "condition":
@@ -129,7 +137,7 @@ def _is_directive(data: bytearray, at: int) -> bool:
 
 def _alone(data: bytes) -> Iterator[tuple[int, int]]:
     for match in _ALONE.finditer(data):
-        before = data[max(0, match.start() - _NEAR) : match.start()].rstrip()[-1:]
+        before = _ROW_COMMENT.sub(b"", data[max(0, match.start() - _NEAR) : match.start()]).rstrip()[-1:]
         behind = data[match.end() : match.end() + _NEAR].lstrip()[:1]
         opens_a_block = behind == b"{" and not match["it"].endswith(b")") and before in (b";", b"{", b"}")
         ends_a_block = behind == b"}" and match["it"].endswith(b")") and before in (b";", b"}")
