@@ -575,6 +575,48 @@ impl Iterator for Rows {
         [("Rows", 1, 2), ("Rows.next", 4, 7)],
     ),
     (
+        "Cython",
+        "parser.pyx",
+        "code-python",
+        """\
+from libc.string cimport memcpy
+
+cdef extern from "fast.h":
+    int fast_feed(const char *data,
+                  size_t size)
+    struct fast_state:
+        int at
+
+cdef class Parser:
+    \"\"\"Parses.\"\"\"
+    cdef:
+        int at
+
+    def __cinit__(self, int at=0):
+        self.at = at
+
+    cdef inline object _feed(self, const unsigned char[:] data, bint last=*) except *:
+        cdef int size = 1
+        return <object>data
+
+    @cython.boundscheck(False)
+    cpdef int last(self) nogil:
+        return self.at
+
+cdef inline int after(char *p) noexcept nogil:
+    return 1
+""",
+        [
+            (None, 1, 1),
+            ("fast_feed", 3, 5),
+            ("fast_state", 6, 7),
+            ("Parser", 9, 15),
+            ("Parser._feed", 17, 19),
+            ("Parser.last", 21, 23),
+            ("after", 25, 26),
+        ],
+    ),
+    (
         "rows of Scala end where the next declaration begins",
         "Cart.scala",
         "code-scala",

@@ -14,7 +14,7 @@ from ragpilot.ingest.chunkers.code.languages.go import GO
 from ragpilot.ingest.chunkers.code.languages.java import JAVA
 from ragpilot.ingest.chunkers.code.languages.kotlin import KOTLIN
 from ragpilot.ingest.chunkers.code.languages.php import PHP
-from ragpilot.ingest.chunkers.code.languages.python import PYTHON
+from ragpilot.ingest.chunkers.code.languages.python import CYTHON, PYTHON
 from ragpilot.ingest.chunkers.code.languages.ruby import RUBY
 from ragpilot.ingest.chunkers.code.languages.rust import RUST
 from ragpilot.ingest.chunkers.code.languages.scala import SCALA
@@ -38,7 +38,7 @@ _BY_SOURCE_TYPE: Mapping[str, Language] = {
     "code-typescript": TYPESCRIPT,
 }
 
-LANGUAGES: tuple[Language, ...] = (*_BY_SOURCE_TYPE.values(), TSX)
+LANGUAGES: tuple[Language, ...] = (*_BY_SOURCE_TYPE.values(), TSX, CYTHON)
 
 _CPP_IN_A_HEADER = re.compile(r"^[ \t]*(?:namespace|class|template|using|public:|private:)\b|\w::\w", re.MULTILINE)
 
@@ -46,8 +46,11 @@ _CPP_IN_A_HEADER = re.compile(r"^[ \t]*(?:namespace|class|template|using|public:
 def language_for(source_type: str, path: str, text: str) -> Language | None:
     """The declaration that reads a file; None where there is none.
 
-    JSX and angle-bracket casts exclude each other, so ``.tsx`` has a grammar of its own; and a ``.h`` may be C++.
+    JSX and angle-bracket casts exclude each other, so ``.tsx`` has a grammar of its own; a ``.h`` may be C++; and
+    Cython is Python with types.
     """
+    if source_type == "code-python" and path.endswith((".pyx", ".pxd", ".pxi")):
+        return CYTHON
     if source_type == "code-typescript" and path.endswith(".tsx"):
         return TSX
     if source_type == "code-c" and path.endswith(".h") and _CPP_IN_A_HEADER.search(text):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from tree_sitter import Node
 
+from ragpilot.ingest.chunkers.code.cython import as_python
 from ragpilot.ingest.chunkers.code.language import Declared, Kind, Language, Source
 
 _LONGEST_PARAMETER = 48
@@ -63,4 +65,13 @@ PYTHON = Language(
     docstring=_docstring,
     signature=_signature,
     constructors=frozenset({"__init__", "__new__"}),
+)
+
+CYTHON = replace(
+    PYTHON,
+    name="Cython",
+    sample="# é\ncdef class Parser:\n    cdef int feed(self, const char *data) except -1:\n        return 1\n",
+    expected=("Parser", "Parser.feed"),
+    prepare=as_python,
+    constructors=PYTHON.constructors | {"__cinit__"},
 )
