@@ -22,7 +22,7 @@ ask: $(VENV)/.main  ## index what is not indexed, then answer one question: make
 
 test: $(VENV)/.dev  ## import contracts and tests
 	$(BIN)/lint-imports
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses=3 --dist=loadfile
 
 test-llm: $(VENV)/.llm  ## a real, small language model through both adapters that can run one
 	$(BIN)/pytest -m llm tests/llm
