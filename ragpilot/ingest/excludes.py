@@ -97,11 +97,17 @@ class OwnRules:
 
 
 def unknown_above(folder: bytes, known: Container[bytes]) -> list[bytes]:
-    """The folder and those above it up to one that is known, the highest first: trees may be thousands deep."""
+    """The folder and those above it up to one that is known, the highest first: trees may be thousands deep.
+
+    Raises ValueError where none is.
+    """
     unknown: list[bytes] = []
     while folder not in known:
         unknown.append(folder)
-        folder = os.path.dirname(folder)
+        above = os.path.dirname(folder)
+        if above == folder:
+            raise ValueError("the folder lies outside of what is walked")
+        folder = above
     return unknown[::-1]
 
 

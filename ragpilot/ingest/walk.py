@@ -5,7 +5,8 @@
 In a repository git itself is asked; without git, or where it refuses, the same rules are applied here. Repositories
 inside the folder (submodules, clones) are walked by their own rules; a linked worktree is left out where the worktree
 it was made from is walked too, since it would say everything twice. Links are never followed: what they lead to
-inside the root is listed under its own name, and nothing outside the root is ours.
+inside the root is listed under its own name, and nothing outside the root is ours. What an index names is not taken on
+trust, whoever reads it: only a path that git itself would let in is looked at.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from functools import partial
 from ragpilot.ingest.excludes import IgnoreRules, OwnRules, excluded_by_default, unknown_above
 from ragpilot.ingest.gitconfig import git_settings
 from ragpilot.ingest.gitfiles import git_program, list_files
-from ragpilot.ingest.gitindex import tracked_paths
+from ragpilot.ingest.gitindex import DamagedIndexError, tracked_paths
+from ragpilot.ingest.gitpaths import is_sound
 from ragpilot.ingest.ignore import load
 from ragpilot.ingest.opening import LINK_ABOVE
 from ragpilot.ingest.paths import shown_path
@@ -37,6 +39,8 @@ from ragpilot.types import LeftOut
 
 _GIT_IGNORE_FILE = b".gitignore"
 _LOG = b".log"
+_SHOWN = 100
+"""Characters of a path that a note shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +135,11 @@ class _Walk:
         self._git_rules = _rules_of(repository, repository.top)
         if any(name.endswith(_LOG) for name in listing.kept):
             self._note_logs(self._tracked(repository, folder))
-        for name in listing.kept:
-            self._entry(os.path.join(folder, name.rstrip(b"/")))
+        for name in self._sound((name.removesuffix(b"/") for name in listing.kept), folder):
+            self._entry(os.path.join(folder, name))
         for name in listing.ignored:
-            self._ignore(os.path.join(folder, name), "git")
+            if is_sound(name.removesuffix(b"/")):
+                self._ignore(os.path.join(folder, name), "git")
         return True
 
     # --- by hand
@@ -142,7 +147,7 @@ class _Walk:
     def _by_hand(self, start: bytes, repository: Repository | None) -> None:
         top = repository.top if repository else start
         self._git_rules = _rules_of(repository, top)
-        tracked = self._tracked(repository, start)
+        tracked = self._tracked(repository, start, tell=True)
         if not self._is_ignored(start, top):
             self._descend(start, tracked, in_repository=repository is not None)
         elif not tracked:
@@ -191,12 +196,34 @@ class _Walk:
             return
         yield from found
 
-    def _tracked(self, repository: Repository | None, start: bytes) -> list[bytes]:
-        """What is in the index counts even where ignore rules match it."""
+    def _tracked(self, repository: Repository | None, start: bytes, *, tell: bool = False) -> list[bytes]:
+        """What is in the index counts even where ignore rules match it. ``tell``: what is wrong with it is noted."""
         if repository is None:
             return []
-        paths = (os.path.join(repository.top, path) for path in tracked_paths(repository))
+        try:
+            named = tracked_paths(repository)
+        except DamagedIndexError as error:
+            if tell:
+                self._listing.notes.append(
+                    f"The git index of {shown_path(repository.top)} {error}: what git tracks is not known, "
+                    "and files were listed by the ignore rules alone."
+                )
+            return []
+        sound = self._sound(named, repository.top, tell=tell)
+        paths = (os.path.join(repository.top, path) for path in sound)
         return sorted(path for path in paths if path.startswith(start.rstrip(b"/") + b"/"))
+
+    def _sound(self, named: Iterable[bytes], folder: bytes, *, tell: bool = True) -> list[bytes]:
+        """Those of the paths below ``folder`` that may be followed; ``tell``: that there are others is noted."""
+        paths = list(named)
+        sound = [path for path in paths if is_sound(path)]
+        if tell and len(sound) < len(paths):
+            odd = sorted(shown_path(path) for path in paths if not is_sound(path))
+            self._listing.notes.append(
+                f"The git index of {shown_path(folder)} names what cannot lie in it, such as {odd[0][:_SHOWN]!r}: "
+                f"passed over ({len(odd)})."
+            )
+        return sound
 
     def _note_logs(self, tracked: Iterable[bytes]) -> None:
         self._kept_logs.update(path for path in tracked if path.endswith(_LOG))
@@ -205,6 +232,8 @@ class _Walk:
 
     def _entry(self, path: bytes) -> None:
         """Take a listed path in, if it is a regular file that really lies here."""
+        if not path.startswith(self._inside) or not is_sound(path[len(self._inside) :]):
+            return  # whoever listed it: nothing outside, and nothing by another name than its own
         if path in self._seen or not self._reaches(path) or self._is_skipped(path):
             return
         self._seen.add(path)
