@@ -152,22 +152,26 @@ def _unquoted(token: str) -> str:
         return token[1:-1]
 
 
-def read_yaml(text: str) -> Value:
-    """The root of the first document. Raises TreeError."""
+def read_yaml(text: str) -> list[Value]:
+    """The root of each document, up to the first that is not well-formed. Raises TreeError when that is the first."""
+    roots: list[Value] = []
     builder = _Builder()
     anchors: dict[str, Value] = {}
     try:
         for event in yaml.parse(text.replace("\r\n", "\n").translate(_NO_BREAKS), Loader=_loader()):
-            if isinstance(event, yaml.DocumentEndEvent):
-                break
             _add_event(event, builder, anchors)
+            if isinstance(event, yaml.DocumentEndEvent):
+                roots += [builder.root] if builder.root is not None else []
+                builder, anchors = _Builder(), {}
     except (yaml.YAMLError, RecursionError, ValueError) as error:
+        if roots:
+            return roots
         mark = getattr(error, "problem_mark", None)
         place = f" in line {mark.line + 1}" if mark is not None else ""
         raise TreeError(f"no YAML: {getattr(error, 'problem', None) or 'it cannot be read'}{place}") from error
-    if builder.root is None:
+    if not roots:
         raise TreeError("no YAML: it is empty")
-    return builder.root
+    return roots
 
 
 def _loader() -> type[yaml.CSafeLoader] | type[yaml.SafeLoader]:

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 
 from ragpilot.ingest.chunkers.config import chunk_config
 from ragpilot.ingest.chunkers.labels import header, numbered
-from ragpilot.ingest.chunkers.lines import Cut, Lines, cut, cut_row, paragraph_cost
-from ragpilot.ingest.chunkers.openapi.operations import Operation, operations, parameter_names, render, writers
+from ragpilot.ingest.chunkers.lines import Cut, Lines, cut, cut_row
+from ragpilot.ingest.chunkers.openapi.operations import (
+    Operation,
+    operations,
+    own_entries,
+    parameter_names,
+    render,
+    writers,
+)
+from ragpilot.ingest.chunkers.openapi.remainder import Remainder, complete
 from ragpilot.ingest.chunkers.openapi.schemas import SchemaWriter
 from ragpilot.ingest.chunkers.parts import Part, chunk_parts, fill
 from ragpilot.ingest.chunkers.spans import Span
@@ -25,65 +35,102 @@ _SAYS_NOTHING = re.compile(
 _LONGEST_ROW = 300
 
 
+@dataclass(frozen=True, slots=True)
+class _Rendering:
+    """A part of a description in words, for rows ``start`` to ``end`` (from 0, both included)."""
+
+    start: int
+    end: int
+    name: str
+    head: str
+    text: str
+
+
 def chunk_api_spec(path: str, text: str, lines: Lines, max_chars: int) -> tuple[list[Span], list[str]]:
     """Operations as renderings, with the rows where they stand; schemas and all other rows as they are.
 
-    Notes say why a text was cut as plain configuration: it is no well-formed JSON or YAML, or describes no API.
+    A rendering holds every word of its rows. Notes say why a text was cut as plain configuration: it is no
+    well-formed JSON or YAML, or describes no API.
     """
     try:
-        root = read_json(text) if text.lstrip()[:1] in ("{", "[") else read_yaml(text)
+        roots = [read_json(text)] if text.lstrip()[:1] in ("{", "[") else read_yaml(text)
     except TreeError as error:
         return chunk_config(path, lines, max_chars), [f"{error}; cut as configuration"]
-    if root.kind != "map" or not (root.get("openapi") or root.get("swagger")):
+    roots = [root for root in roots if root.kind == "map" and (root.get("openapi") or root.get("swagger"))]
+    if not roots:
         return chunk_config(path, lines, max_chars), ["no OpenAPI or Swagger document; cut as configuration"]
-    found = _with_remnants(lines, root, list(operations(root)))
-    schemas = writers(root)
-    spans = [span for operation in found for span in _operation_spans(path, root, operation, schemas, max_chars)]
-    spans += _rest(path, lines, root, found, max_chars)
+    found = _with_remnants(lines, roots, [(root, operation) for root in roots for operation in operations(root)])
+    held = {row for _, operation in found for row in range(operation.start, operation.end + 1)}
+    parts = sorted((part for root in roots for part, _ in _parts(root)), key=lambda part: part.start)
+    renderings = list(_rendered_operations(path, found, max_chars))
+    if any(part.start in held for part in parts):  # all on the same few rows: a file without line breaks
+        renderings += _rendered_parts(path, roots)
+        held.update(row for part in parts for row in range(part.start, part.end + 1))
+        parts = []
+    spans: list[Span] = []
+    for region in _regions(fill(lines, parts), held):
+        spans += chunk_parts(path, lines, region, indent_cost(lines), max_chars)
+    kept = {row for span in spans for row in range(span.start_line - 1, span.end_line)}
+    texts = complete(lines, [(rendering.start, rendering.end, rendering.text) for rendering in renderings], kept)
+    for rendering, whole in zip(renderings, texts, strict=True):
+        spans += _pieces(replace(rendering, text=whole), max_chars)
     spans.sort(key=lambda span: (span.start_line, span.end_line))
     return spans, []
 
 
-def _with_remnants(lines: Lines, root: Value, found: list[Operation]) -> list[Operation]:
+def _with_remnants(
+    lines: Lines, roots: list[Value], found: list[tuple[Value, Operation]]
+) -> list[tuple[Value, Operation]]:
     """Operations with the few rows behind them that say nothing alone: closing brackets, the next path's key."""
-    begun = {part.start for part, _ in _parts(root)} | {operation.start for operation in found}
-    widened: list[Operation] = []
-    for operation in found:
+    begun = {part.start for root in roots for part, _ in _parts(root)} | {operation.start for _, operation in found}
+    widened: list[tuple[Value, Operation]] = []
+    for root, operation in found:
         end = operation.end
         while end + 1 < len(lines) and end + 1 not in begun and _SAYS_NOTHING.fullmatch(lines.rows[end + 1]):
             end += 1
-        widened.append(replace(operation, end=end))
+        widened.append((root, replace(operation, end=end)))
     return widened
 
 
-def _operation_spans(
-    path: str, root: Value, operation: Operation, schemas: Sequence[SchemaWriter], max_chars: int
-) -> list[Span]:
-    rendering = _wrapped(render(root, operation, schemas, max_chars))
-    pieces = list(cut(rendering, 0, len(rendering) - 1, max_chars, indent_cost(rendering)))
-    cuts = [Cut(operation.start, operation.end, piece.text) for piece in pieces]
-    value = operation.value
-    subject = f"{phrase(operation.symbol)} {phrase(value.string('operationId'))}".strip()
-    about = first_sentence(value.string("summary") or value.string("description"))
-    head = header(path, subject, details=parameter_names(root, operation), doc=about)
-    return numbered(cuts, operation.symbol, operation.symbol, head)
+def _rendered_operations(path: str, found: list[tuple[Value, Operation]], max_chars: int) -> Iterator[_Rendering]:
+    remainder = Remainder()
+    for root, group in groupby(found, key=itemgetter(0)):
+        schemas = writers(root)
+        for _, operation in group:
+            value = operation.value
+            subject = f"{phrase(operation.symbol)} {phrase(value.string('operationId'))}".strip()
+            about = first_sentence(value.string("summary") or value.string("description"))
+            head = header(path, subject, details=parameter_names(root, operation), doc=about)
+            text = render(root, operation, schemas, max_chars)
+            further = remainder.write(own_entries(operation), text, operation.start, operation.end)
+            text = f"{text}\n{further}" if further else text
+            yield _Rendering(operation.start, operation.end, operation.symbol, head, text)
+
+
+def _rendered_parts(path: str, roots: list[Value]) -> Iterator[_Rendering]:
+    """Title and schemas in words, where rows cannot tell them from the operations."""
+    remainder = Remainder()
+    for root in roots:
+        writer = SchemaWriter(root, _RENDERED_DEPTH)
+        for part, value in _parts(root):
+            written = writer.write(value) if value.kind != "list" else ""
+            text = f"{part.name}\n{written}".rstrip()
+            if further := remainder.write([(part.name, value)], text, part.start, part.end):
+                text += f"\n{further}"
+            head = header(path, phrase(part.name), details=[text])
+            yield _Rendering(part.start, part.end, part.name, head, text)
+
+
+def _pieces(rendering: _Rendering, max_chars: int) -> list[Span]:
+    lines = _wrapped(rendering.text)
+    pieces = cut(lines, 0, len(lines) - 1, max_chars, indent_cost(lines))
+    cuts = [Cut(rendering.start, rendering.end, piece.text) for piece in pieces]
+    return numbered(cuts, rendering.name, rendering.name, rendering.head)
 
 
 def _wrapped(text: str) -> Lines:
     """A rendering with its long lines broken, so that pieces of it can be filled."""
     return Lines("\n".join(part.rstrip(" ") for row in text.split("\n") for part in cut_row(row, _LONGEST_ROW)))
-
-
-def _rest(path: str, lines: Lines, root: Value, found: list[Operation], max_chars: int) -> list[Span]:
-    """Rows that no operation holds, by the part of the document they belong to."""
-    held = {row for operation in found for row in range(operation.start, operation.end + 1)}
-    parts = sorted((part for part, _ in _parts(root)), key=lambda part: part.start)
-    if any(part.start in held for part in parts):
-        return _rendered_rest(path, root, max_chars)  # all on the same few rows: a file without line breaks
-    spans: list[Span] = []
-    for region in _regions(fill(lines, parts), held):
-        spans += chunk_parts(path, lines, region, indent_cost(lines), max_chars)
-    return spans
 
 
 def _parts(root: Value) -> Iterator[tuple[Part, Value]]:
@@ -123,16 +170,3 @@ def _regions(parts: list[Part], held: set[int]) -> Iterator[list[Part]]:
             start = row + 1
     if region:
         yield region
-
-
-def _rendered_rest(path: str, root: Value, max_chars: int) -> list[Span]:
-    """Title and schemas in words, where rows cannot tell them from the operations."""
-    writer = SchemaWriter(root, _RENDERED_DEPTH)
-    spans: list[Span] = []
-    for part, value in _parts(root):
-        text = Lines(f"{part.name}\n{writer.write(value)}")
-        pieces = cut(text, 0, len(text) - 1, max_chars, paragraph_cost(text))
-        cuts = [Cut(part.start, part.end, piece.text) for piece in pieces]
-        head = header(path, phrase(part.name), details=[text.text(0, len(text) - 1)])
-        spans += numbered(cuts, part.name, part.name, head)
-    return spans

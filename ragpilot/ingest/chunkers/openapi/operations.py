@@ -44,21 +44,31 @@ def operations(root: Value) -> Iterator[Operation]:
                 continue
             path_row = paths.key_rows.get(path, given.start)
             for method, value in item.items():
-                if method.lower() in _METHODS and value.kind == "map":
+                if _is_operation(method, value):
                     start, end = _place(path_row, given, item, method)
                     yield Operation(method, path, start, end, item, value, group == "webhooks")
 
 
+def _is_operation(method: str, value: Value) -> bool:
+    return method.lower() in _METHODS and value.kind == "map"
+
+
 def _place(path_row: int, given: Value, item: Value, method: str) -> tuple[int, int]:
-    """The rows of an operation; the path's key is with the operation right below it.
+    """The rows of an operation; the path's key, and what stands below it for all methods, is with the first one.
 
     One that a reference or a YAML merge brings in stands where the path says so.
     """
     if item is not given or method not in item.entries:
         return path_row, max(given.end, path_row)
     row = item.key_rows[method]
-    start = path_row if row - path_row <= 1 else row
-    return start, max(item.entries[method].end, row)
+    first = min(item.key_rows[name] for name, value in item.entries.items() if _is_operation(name, value))
+    return path_row if row == first else row, max(item.entries[method].end, row)
+
+
+def own_entries(operation: Operation) -> Iterator[tuple[str, Value]]:
+    """What the operation says itself, then what its path says for all its methods."""
+    yield from operation.value.entries.items()
+    yield from ((key, value) for key, value in operation.item.entries.items() if not _is_operation(key, value))
 
 
 def writers(root: Value) -> list[SchemaWriter]:
