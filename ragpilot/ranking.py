@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ragpilot.lexical import path_words, question_terms, terms_of, words
-from ragpilot.types import Candidate, Chunk, RetrievalPlan
+from ragpilot.lexical import path_words, terms_of, words
+from ragpilot.naming import PROSE, Asked, covers, defines, is_file, spelt
+from ragpilot.types import Candidate, RetrievalPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class Weights:
     """For the best chunk of a file, by how much of all score the file's chunks hold. The strongest signal."""
     definition: float = 1.5
     """For a chunk that defines a symbol which is the whole question; half of it where prose names the symbol."""
+    spelt: float = 1.0
+    """For one of the few chunks in which an identifier or a phrase of the question stands as it is written there."""
     file_stem: float = 0.3
     """For the share of the question's words that the file's own name holds."""
     test: float = 0.5
@@ -62,44 +65,8 @@ class Ranked:
         self.signals[name] = round(self.signals.get(name, 0.0) + amount, 4)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What of a question the signals look at, taken apart once."""
-
-    terms: frozenset[str]
-    symbols: tuple[str, ...]
-    bare_symbol: bool
-    about_tests: bool
-    about_examples: bool
-    files: tuple[str, ...] = ()
-    lines: tuple[tuple[str, int, int], ...] = ()
-    """Places of the form file, first line, last line."""
-    focus: tuple[str, ...] = ()
-
-    @classmethod
-    def of(
-        cls,
-        question: str,
-        *,
-        symbols: tuple[str, ...],
-        bare_symbol: bool,
-        files: tuple[str, ...] = (),
-        lines: tuple[tuple[str, int, int], ...] = (),
-        focus: tuple[str, ...] = (),
-    ) -> Asked:
-        """Take a question apart; symbols, files and lines are what ``routing`` found named in it."""
-        named = frozenset(question_terms(question))
-        return cls(
-            terms=named,
-            symbols=symbols,
-            bare_symbol=bare_symbol,
-            about_tests=bool(named & {"test", "unittest", "pytest", "spec", "fixtur", "mock"}),
-            about_examples=bool(named & {"exampl", "sampl", "demo", "benchmark", "tutori"}),
-            files=files,
-            lines=lines,
-            focus=focus,
-        )
-
+_FEW = 4
+"""Up to so many candidates that hold what a question spells are all meant."""
 
 _TEST_PATH = re.compile(
     r"(?:^|/)(?:tests?|testing|__tests__|specs?|e2e|testdata|test_data|fixtures)/"
@@ -111,7 +78,6 @@ _EXAMPLE_PATH = re.compile(
 # What every such path holds: of hundreds of candidates, few are worth the slower look.
 _TEST_HINTS = ("test", "Test", "spec", "Spec", "e2e", "fixtures", "IT.")
 _EXAMPLE_HINTS = ("example", "sample", "demo", "docs_src", "bench", "playground")
-_PROSE = ("docs-markdown", "docs-text")
 
 
 def is_test(path: str) -> bool:
@@ -150,67 +116,27 @@ def fuse(candidates: Iterable[Candidate], *, dense_share: float) -> list[Ranked]
     return ranked
 
 
-_DEFINED = r"^[^=({{\[\n:]*(?<![\w.]){}(?![\w-])\s*(?:[=:;,({{<\[]|$)"
-"""A row on which nothing stands before a name but words: ``export const NAME =``, ``int name(``, ``NAME,``."""
-
-
-_OTHER_CASE = 0.5
-
-
-def _defines(chunk: Chunk, symbol: str) -> float:
-    """Whether the chunk's own symbol is the named one: ``Router.get`` and ``get`` both name ``Api.Router.get``.
-
-    1, or less where only the case of letters differs: ``Serialize`` asks for a type before ``serialize``, its method.
-    Small constants and prototypes share a chunk, whose title lists the first of them: there, the name at the head
-    of a row is the named one too.
-    """
-    asked = [part for part in re.split(r"[.:#>-]+", symbol) if part]
-    own = [part for part in re.split(r"[.:#>\s]+", chunk.symbol or "") if part]
-    if not asked:
-        return 0.0
-    if _same(own[-len(asked) :], asked):
-        return 1.0 if own[-len(asked) :] == asked else _OTHER_CASE
-    *scope, name = asked
-    if ", " not in chunk.title or (scope and not _same(own[-len(scope) :], scope)):
-        return 0.0
-    found = re.search(_DEFINED.format(re.escape(name)), chunk.text, re.IGNORECASE | re.MULTILINE)
-    if found is None:
-        return 0.0
-    return 1.0 if name in found.group() else _OTHER_CASE
-
-
-def _same(one: Sequence[str], other: Sequence[str]) -> bool:
-    return [part.lower() for part in one] == [part.lower() for part in other]
-
-
-def _is_file(path: str, named: str) -> bool:
-    """Whether a path is that of the named file; ``README`` names ``docs/README.md`` too."""
-    name = path.rpartition("/")[2]
-    if "/" in named or "." in named:
-        return path == named or path.endswith("/" + named) or name.lower() == named.lower()
-    return name.partition(".")[0].lower() == named.lower()
-
-
-def _covers(chunk: Chunk, place: tuple[str, int, int]) -> bool:
-    named, first, last = place
-    return _is_file(chunk.path, named) and chunk.start_line <= last and first <= chunk.end_line
-
-
-def names_of(chunk: Chunk, asked: Asked) -> list[str]:
-    """By which names the question calls a chunk: the symbol that it defines, the file that it lies in."""
-    symbols = [] if chunk.source_type in _PROSE else [name for name in asked.symbols if _defines(chunk, name)]
-    return symbols + [name for name in asked.files if _is_file(chunk.path, name)]
-
-
 def _boost_definitions(ranked: Sequence[Ranked], asked: Asked, unit: float, weights: Weights) -> None:
     amount = weights.definition * unit * (1.0 if asked.bare_symbol else 0.5)
     for item in ranked:
         chunk = item.candidate.chunk
-        if chunk.source_type in _PROSE:
+        if chunk.source_type in PROSE:
             continue
-        share = max((_defines(chunk, symbol) for symbol in asked.symbols), default=0.0)
+        share = max((defines(chunk, symbol) for symbol in asked.symbols), default=0.0)
         if share:
             item.add("definition", amount * share)
+
+
+def _boost_spelt(ranked: Sequence[Ranked], asked: Asked, unit: float, weights: Weights) -> None:
+    """What few chunks hold tells them apart, what most hold does not."""
+    if not asked.symbols and not asked.phrases:
+        return
+    held = {id(item): spelt(item.candidate.chunk, asked) for item in ranked}
+    count = Counter(name for names in held.values() for name in names)
+    amount = weights.spelt * unit
+    for item in ranked:
+        if names := held[id(item)]:
+            item.add("spelt", amount * max(min(1.0, _FEW / count[name]) for name in names))
 
 
 def _boost_file_names(ranked: Sequence[Ranked], asked: Asked, unit: float, weights: Weights) -> None:
@@ -223,9 +149,9 @@ def _boost_file_names(ranked: Sequence[Ranked], asked: Asked, unit: float, weigh
         shared = len(own & asked.terms)
         if shared:
             item.add("file_stem", weights.file_stem * unit * shared / max(len(asked.terms), len(own)))
-        if any(_is_file(path, named) for named in asked.files):
+        if any(is_file(path, named) for named in asked.files):
             item.add("named_file", weights.definition * unit)
-        if any(_covers(item.candidate.chunk, place) for place in asked.lines):
+        if any(covers(item.candidate.chunk, place) for place in asked.lines):
             item.add("named_lines", weights.definition * unit)
 
 
@@ -266,7 +192,7 @@ def _boost_plan(ranked: Sequence[Ranked], asked: Asked, plan: RetrievalPlan, uni
         chunk = item.candidate.chunk
         if chunk.source_type in plan.source_types:
             item.add("source_type", weights.source_type * unit)
-        if plan.document_prior and chunk.source_type in _PROSE:
+        if plan.document_prior and chunk.source_type in PROSE:
             item.add("prose", weights.prose * unit * plan.document_prior)
         if asked.focus and _in_focus(chunk.path, asked.focus):
             item.add("focus", weights.focus * unit)
@@ -284,6 +210,7 @@ def rank(
     _boost_plan(ranked, asked, plan, unit, weights)
     _boost_together(ranked, unit, weights)
     _weigh_paths(ranked, asked, weights)
+    _boost_spelt(ranked, asked, unit, weights)
     ranked.sort(key=_order)
     return ranked
 

@@ -20,9 +20,10 @@ from ragpilot.errors import IndexMismatchError
 from ragpilot.found import Found, Retrieval
 from ragpilot.header_vectors import HeaderVectors
 from ragpilot.lexical import question_terms, question_vector, term_id
+from ragpilot.naming import Asked, names_of
 from ragpilot.ports import ChunkStore, Embedder
 from ragpilot.rag_sources import RegisteredSource, ask_sources
-from ragpilot.ranking import Asked, Ranked, Weights
+from ragpilot.ranking import Ranked, Weights
 from ragpilot.types import (
     Actor,
     Bounds,
@@ -121,6 +122,7 @@ class Retriever:
             files=routing.named_files(question),
             lines=routing.named_lines(question),
             focus=tuple(focus),
+            phrases=routing.named_phrases(question),
         )
         bounds = self.bounds(statistics.total)
         if min_score is not None and min_score > bounds.floor:
@@ -166,9 +168,7 @@ class Retriever:
         bare = [candidate for candidate in candidates if candidate.header_score is None]
         bare.sort(key=lambda candidate: (-candidate.lexical_score, candidate.chunk.id))
         headers = {candidate.chunk.id: candidate.chunk.header for candidate in bare[:HEADERS_AT_ONCE]}
-        names = {
-            candidate.chunk.id: found for candidate in candidates if (found := ranking.names_of(candidate.chunk, asked))
-        }
+        names = {candidate.chunk.id: found for candidate in candidates if (found := names_of(candidate.chunk, asked))}
         texts = sorted({*headers.values(), *(name for found in names.values() for name in found)})
         if not texts:
             return candidates

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from ragpilot.lexical import QUESTION_WORDS, words
 from ragpilot.types import RetrievalPlan
 
 
@@ -69,6 +70,13 @@ _QUOTE = re.compile(r"\"[^\"\n]*\s[^\"\n]*\"|“[^”\n]*\s[^”\n]*”|`[^`\n]*
 _QUOTED_WORD = re.compile(r"[`\"“]([^`\"“”\s]+)[`\"”]")
 _IDENTIFIER = re.compile(r"^[\w$@]+(?:(?:\.|::|->|#)[\w$@]+)*(?:\(\))?$")
 _CODE_WORD = re.compile(r"\w+(?:\.|::|->|#)\w+|\w*_\w+|[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*|\w+\(\)")
+_USED = re.compile(
+    r"^\W*where (?:is|are|do we|does it) ([\w.$]{4,})(?:\(\))? "
+    r"(?:called|used|raised|thrown|imported|referenced|invoked|instantiated|defined|declared|emitted|assigned)\b",
+    re.IGNORECASE,
+)
+"""Where something is used, whatever the spelling of its name."""
+_LONGEST_PHRASE = 20
 _FILE = re.compile(
     r"(?<![\w/])((?:[\w.@-]+/)*(?:[\w.@-]+\.(?:py|pyi|tsx?|jsx?|mjs|cs|java|go|rs|c|h|cc|cpp|hpp|rb|php|kts?|sh|swift"
     r"|scala|html?|css|scss|vue|svelte|sql|proto|graphql|md|rst|adoc|txt|ipynb|json|ya?ml|toml|ini|cfg|mod|lock|gradle"
@@ -114,6 +122,21 @@ def named_symbols(question: str) -> tuple[str, ...]:
     found = [bare] if is_symbol(question) else _CODE_WORD.findall(question)
     quoted = [word for word in _QUOTED_WORD.findall(question) if _IDENTIFIER.match(word)]
     return tuple(dict.fromkeys(word.removesuffix("()") for word in (*found, *quoted)))
+
+
+def named_phrases(question: str) -> tuple[str, ...]:
+    """Words that may stand in a text as they stand here.
+
+    What is quoted, all of a question, which may be a message, and what somebody looks for the uses of.
+    """
+    quoted = [found[1:-1] for found in _QUOTE.findall(question)]
+    said = [words(phrase) for phrase in (*quoted, question)]
+    phrases = [" ".join(phrase) for phrase in said if len(phrase) <= _LONGEST_PHRASE and _says_something(phrase)]
+    return tuple(dict.fromkeys([*phrases, *_USED.findall(question)]))
+
+
+def _says_something(phrase: list[str]) -> bool:
+    return sum(word.lower() not in QUESTION_WORDS for word in phrase) > 1
 
 
 def is_symbol(question: str) -> bool:

@@ -34,7 +34,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from ragpilot import ranking, refusal, routing
+from ragpilot import naming, ranking, refusal, routing
 from ragpilot.classify import SourceTypeClassifier
 from ragpilot.evaluation.calibration_data import Material
 from ragpilot.ingest.documents import body_text, header_text
@@ -153,7 +153,7 @@ class _Texts:
         return _Judged(np.array([cosine for cosine, _ in found]), np.array([evidence for _, evidence in found]))
 
     def _judge(self, question: str, vector: Vector, places: Sequence[int], held: Counter[int]) -> tuple[float, float]:
-        asked = ranking.Asked.of(
+        asked = naming.Asked.of(
             question,
             symbols=routing.named_symbols(question),
             bare_symbol=routing.is_symbol(question),

@@ -103,14 +103,14 @@ async def test_every_tool_is_described_for_a_model_that_has_to_choose() -> None:
 async def test_an_answer_with_its_sources_as_text_and_as_json(mode: str) -> None:
     stand = Stand(chat=ScriptedChatModel(["The budget ", "is kept [1]."]))
     app = await stand.app()
-    await stand.index([chunk("core/again.py", "context budget budget", header="the budget of context", symbol=None)])
+    await stand.index([chunk("core/again.py", "context of a budget", header="the budget of context", symbol=None)])
     told = Told()
     async with running(app) as server, agent(address(server), mode=mode) as client:
         result = await client.call_tool("ask", {"question": "context budget"}, progress_callback=told)
         asked = await server.call("POST", "/ask", b'{"question": "context budget"}', {"Accept": "application/json"})
     wire = json.loads(asked.body)
     assert text_of(result) == (
-        "The budget is kept [1].\n\nSources:\n- core/prompting.py (1.00)\n- core/again.py (0.91)"
+        "The budget is kept [1].\n\nSources:\n- core/prompting.py (1.00)\n- core/again.py (0.76)"
     )
     assert result.structured_content == {
         "answer": wire["answer"],
