@@ -128,9 +128,13 @@ class StatusService:
             body_share=bodies / total if total else 1.0,
             embedder=info.identity.embedder if info else self._embedder.identity,
             bounds=self._retriever.bounds(total),
-            left_out=await self._left_out(actor, meant) if self._left_out and actor.may("ingest") else None,
+            left_out=await self._left_out(actor, meant) if self._left_out and self._hears(actor) else None,
             misfit=self._misfit(info),
         )
+
+    def _hears(self, actor: Actor) -> bool:
+        """Whether what a run has left out is the actor's business; everybody's, where nobody is told apart."""
+        return actor.may("ingest") or not self._settings.actors
 
     async def corpora(self, actor: Actor) -> list[CorpusInfo]:
         """The corpora that the actor may know of, in the configuration's order. Raises PermissionDeniedError."""

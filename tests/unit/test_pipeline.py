@@ -240,8 +240,7 @@ async def test_everything_left_out_is_counted(tmp_path: Path) -> None:
     counted = dict(Counter(expected.values()))
     assert await project.service.left_out(OPERATOR, project.corpus) == counted
     assert next(iter(await project.service.left_out(OPERATOR, project.corpus))) == "ignore file"  # two of them
-    with pytest.raises(PermissionDeniedError):
-        await project.service.left_out(ANN, project.corpus)
+    assert await project.service.left_out(ANN, project.corpus) == counted  # hers to read, were it indexed
 
     shutil.rmtree(project.root / "drop")
     (project.root / "src/void.py").touch()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ragpilot.config import CorpusSettings
+from ragpilot.config import CorpusSettings, Settings
 from ragpilot.errors import PermissionDeniedError, StoreError, UnknownCorpusError, UnknownSourceError
 from ragpilot.ingest.read import content_hash
 from ragpilot.types import Actor, CollectionInfo
@@ -31,15 +31,16 @@ async def test_statistics_hold_what_the_actor_may_read_and_nothing_more() -> Non
 
 
 @pytest.mark.asyncio
-async def test_what_is_left_out_is_for_those_who_ingest() -> None:
+async def test_what_is_left_out_is_for_those_who_ingest_and_for_all_where_there_are_no_actors() -> None:
     async def left_out(actor: Actor, corpus: CorpusSettings) -> dict[str, int]:
-        assert (actor, corpus.name) == (OPERATOR, "default")
-        return {"binary": 3}
+        return {"binary": 3} if actor == OPERATOR else {}
 
-    corpus = Corpus(left_out=left_out)
+    actors = [{"name": "ann", "tokens": ["env:ANN_TOKEN"]}]
+    corpus = Corpus(left_out=left_out, settings=Settings.model_validate({"actors": actors}))
     await corpus.index([MINE])
     assert (await corpus.status.stats(OPERATOR)).left_out == {"binary": 3}
     assert (await corpus.status.stats(ANN)).left_out is None
+    assert (await Corpus(left_out=left_out).status.stats(ANN)).left_out == {}
 
 
 @pytest.mark.asyncio
