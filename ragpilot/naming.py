@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ragpilot.lexical import question_terms, words
 from ragpilot.types import Chunk
@@ -109,11 +110,16 @@ def holds(chunk: Chunk, symbol: str) -> bool:
 
 def says(chunk: Chunk, phrase: str) -> bool:
     """Whether the words of a phrase follow each other in a chunk's text, whatever stands between them."""
-    said = words(phrase.lower())
+    longest, pattern = _as_said(phrase)
     text = chunk.text.lower()
-    if not said or not all(word in text for word in said):
-        return False
-    return re.search(r"(?<!\w)" + r"\W+".join(map(re.escape, said)) + r"(?!\w)", text) is not None
+    return bool(longest) and longest in text and pattern.search(text) is not None
+
+
+@lru_cache(maxsize=128)
+def _as_said(phrase: str) -> tuple[str, re.Pattern[str]]:
+    """The longest word of a phrase, which most texts lack, and what finds all of it."""
+    said = words(phrase.lower())
+    return max(said, key=len, default=""), re.compile(r"(?<!\w)" + r"\W+".join(map(re.escape, said)) + r"(?!\w)")
 
 
 def names_of(chunk: Chunk, asked: Asked) -> list[str]:
