@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+from ragpilot.ingest.long_rows import LONG, around_data
 from ragpilot.ingest.read import Refusal
 from ragpilot.ingest.reasons import Reason
 
@@ -61,11 +62,12 @@ _CODE = "\0"
 _MINIFIED_NAME = re.compile(r"[.-](?:min|bundle|chunk)\.(?:js|mjs|cjs|css)$")
 _MINIFIED_TYPES = frozenset("code-javascript code-typescript style template config".split())
 _BLANKS = 0.1
-_LONG_LINE = 1000
 _MINIFIED_MEAN = 250
 _MINIFIED_SIZE = 2000
 _FEW_CHARACTERS = 8
 _SMALL_DATA, _WRITTEN_LINES = 65_536, 12
+_WRITTEN_FOR_EACH = 16
+"""So many rows of ordinary length for each long one: the file is not what the long ones are."""
 
 _DATA_SUFFIXES = frozenset(
     """
@@ -84,6 +86,7 @@ _INSERT_LINE = re.compile(
 )
 _GIT_LFS = "version https://git-lfs.github.com/spec/"
 _VAULT = "$ANSIBLE_VAULT;"
+_BLANKS_AND_QUOTES = re.compile(r"^[\s>]+|\s+", re.MULTILINE)
 _LETTERS_OF_TEXT, _LETTERS_OF_CODE = 0.4, 0.3
 
 
@@ -111,12 +114,14 @@ def refused_by_content(path: str, text: str, source_type: str, *, asked_for: boo
     """Why a text is not worth indexing; None where it is.
 
     API descriptions and notebooks always are, and what an ignore file has asked for; but not what stands for a text.
+    One long literal makes no data of the code around it, nor minified code: it is judged by its other rows.
     """
     name = path.rsplit("/", 1)[-1].lower()
     if text.startswith((_GIT_LFS, _VAULT)):
         return Refusal(Reason.DATA, "a pointer or ciphertext")
     if asked_for or source_type in ("api-spec", "notebook"):
         return None
+    text = around_data(text)
     return (
         _lock(text, source_type)
         or _generated(text, source_type)
@@ -156,8 +161,9 @@ def _minified(text: str, source_type: str) -> Refusal | None:
         return None
     lines = [line for line in map(str.strip, text.split("\n")) if line]
     total = sum(map(len, lines))
-    long = sum(len(line) for line in lines if len(line) > _LONG_LINE and not _is_rule(line))
-    if long < _SMALL_DATA and _written(lines) >= _WRITTEN_LINES:
+    long_lines = [line for line in lines if len(line) > LONG and not _is_rule(line)]
+    long = sum(map(len, long_lines))
+    if _written(lines) >= _WRITTEN_LINES and (long < _SMALL_DATA or _are_few(long_lines, lines, source_type)):
         return None  # code that people have written, around an image or a table
     if source_type not in _MINIFIED_TYPES:  # what nobody minifies has long lines around data, if there is much of it
         return Refusal(Reason.DATA, "in long lines") if long > max(_SMALL_DATA, total / 2) else None
@@ -167,9 +173,19 @@ def _minified(text: str, source_type: str) -> Refusal | None:
     return None
 
 
+def _are_few(long_lines: list[str], lines: list[str], source_type: str) -> bool:
+    """Whether most of the lines, and of the statements where those of a whole file may share one, are the others."""
+    if _written(lines) < _WRITTEN_FOR_EACH * len(long_lines):
+        return False
+    if source_type not in _MINIFIED_TYPES or source_type == "config":
+        return True
+    end = "}" if source_type == "style" else ";"
+    return sum(line.count(end) for line in long_lines) < _written(lines)
+
+
 def _is_dense(lines: list[str]) -> bool:
     """Whether long lines have few blanks, as machines write them; prose on one line has one behind every word."""
-    long = [line for line in lines if len(line) > _LONG_LINE]
+    long = [line for line in lines if len(line) > LONG]
     return sum(map(_blanks, long)) < _BLANKS * sum(map(len, long))
 
 
@@ -179,7 +195,7 @@ def _blanks(line: str) -> int:
 
 def _written(lines: list[str]) -> int:
     """Rows of ordinary length that are no comment: a licence stands above minified code, too."""
-    return sum(len(line) <= _LONG_LINE and _COMMENT.match(line) is None for line in lines)
+    return sum(len(line) <= LONG and _COMMENT.match(line) is None for line in lines)
 
 
 def _is_rule(line: str) -> bool:
@@ -208,5 +224,6 @@ def _dump(name: str, text: str, source_type: str) -> Refusal | None:
 
 
 def _share_of_letters(text: str) -> float:
-    visible = "".join(text.split())
+    """Of what is neither blank nor a mark that quotes: a quote in quotes is of words all the same."""
+    visible = _BLANKS_AND_QUOTES.sub("", text)
     return sum(map(str.isalpha, visible)) / max(1, len(visible))

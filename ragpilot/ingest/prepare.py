@@ -15,6 +15,7 @@ from ragpilot.ingest.chunkers import Span
 from ragpilot.ingest.documents import chunks_of, document_id
 from ragpilot.ingest.filters import refused_by_content, refused_by_name
 from ragpilot.ingest.kinds import HEAD, source_type
+from ragpilot.ingest.long_rows import shortened
 from ragpilot.ingest.manifest import Row
 from ragpilot.ingest.read import RawFile, Refusal, read_file, text_of
 from ragpilot.ingest.reasons import Reason
@@ -23,7 +24,7 @@ from ragpilot.ingest.secrets import redact
 from ragpilot.ingest.walk import FileEntry
 from ragpilot.types import Chunk, Document, IndexedChunk, LeftOut, SparseVector
 
-RULES_VERSION = "10"
+RULES_VERSION = "11"
 """Changes when the same file would be refused, decoded, typed or redacted otherwise."""
 
 _KEPT_LOG = 65_536
@@ -133,7 +134,7 @@ class Preparer:
             id=document_id(self._corpus, path),
             corpus=self._corpus,
             path=path,
-            text=text,
+            text=shortened(text, kind),
             source_type=kind,
             content_hash=raw.content_hash,
             size=raw.size,
