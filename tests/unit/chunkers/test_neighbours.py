@@ -205,3 +205,113 @@ def test_test_cases_of_cpp_are_found_by_what_they_say() -> None:
         ("Fixture.holds", 10, 13),
         ("QueueTest.Pops", 14, 14),
     ]
+
+
+@pytest.mark.parametrize(
+    ("path", "source_type", "text", "expected"),
+    [
+        (
+            "run.sh",
+            "code-bash",
+            'build() {\n  make\n}\ncase "$1" in\n  go) go_on ;;\nesac\n',
+            [("build", 1, 3), (None, 4, 6)],
+        ),
+        (
+            "m.py",
+            "code-python",
+            "def f():\n    return 1\nmatch x:\n    case 1: told()\n",
+            [("f", 1, 2), (None, 3, 4)],
+        ),
+        (
+            "m.py",
+            "code-python",
+            "def f():\n    return 1\nf()\n",
+            [("f", 1, 3)],
+        ),
+        (
+            "view.js",
+            "code-javascript",
+            "function submit() {\n  send();\n}\nwatch(total, () => { told(); });\n",
+            [("submit", 1, 3), (None, 4, 4)],
+        ),
+        (
+            "Z.java",
+            "code-java",
+            "class Z {\n    void one() {\n        a();\n    }\n    static { told(); }\n\n"
+            "    static {\n        more();\n    }\n\n    void two() {\n        b();\n    }\n}\n",
+            [("Z", 1, 1), ("Z.one", 2, 4), ("Z", 5, 9), ("Z.two", 11, 14)],
+        ),
+    ],
+)
+def test_a_statement_with_a_body_is_not_its_neighbours(
+    path: str, source_type: str, text: str, expected: list[tuple[str | None, int, int]]
+) -> None:
+    assert found(path, text, source_type) == expected
+
+
+def test_a_constructor_with_its_class_is_named_in_the_title() -> None:
+    text = (
+        "class Entry\n  attr_reader :type\n\n  def initialize(type)\n    @type = type\n  end\n\n  def to_s = 1\nend\n"
+    )
+
+    spans = sound_spans("entry.rb", text, "code-ruby")
+
+    assert [(span.symbol, span.title) for span in spans] == [
+        ("Entry", "Entry, initialize"),
+        ("Entry.to_s", "Entry.to_s"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "source_type", "text", "expected"),
+    [
+        (
+            "h.kt",
+            "code-kotlin",
+            "enum class E { A, B; fun f() = 1 }\n@Test fun `with spaces`() { told() }\nfun List<Int>.total() = sum()\n",
+            [("E, f", 1, 1), ("`with spaces`", 2, 2), ("total", 3, 3)],
+        ),
+        (
+            "b.rs",
+            "code-rust",
+            "use a::B;\n\nconst _: () = {\n    impl Clone for Modes {\n        fn clone(&self) -> Self {\n"
+            "            *self\n        }\n    }\n};\nconst _: () = assert!(SIZE == 4);\n",
+            [("b.rs", 1, 1), ("Modes.clone", 3, 10)],
+        ),
+        (
+            "b.rs",
+            "code-rust",
+            "lazy_static! { static ref LAZY: u32 = 1; }\nbitflags! {\n    /// Of a page.\n    #[derive(Debug)]\n"
+            "    pub struct Flags: u32 {\n        const READ = 1;\n    }\n}\n",
+            [("LAZY", 1, 1), ("Flags", 2, 8)],
+        ),
+        (
+            "b.rs",
+            "code-rust",
+            "bitflags! {\n    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]\n"
+            "    #[repr(transparent)]\n    /// What may be done with a page, by whom and how often.\n"
+            "    pub struct Modes: u8 {\n        const A = 1;\n"
+            "    }\n\n    pub struct Third: u8 { const C = 1; }\n}\n",
+            [("Modes, Third", 1, 10)],
+        ),
+        (
+            "t.py",
+            "code-python",
+            "type Pairs[T] = list[tuple[T, T]]\n",
+            [("Pairs", 1, 1)],
+        ),
+        (
+            "p.swift",
+            "code-swift",
+            "protocol Flag {\n    func name(for value: Self) -> Specification\n    func help() -> Help?\n}\n",
+            [("Flag", 1, 4)],
+        ),
+    ],
+)
+def test_names_that_a_grammar_hides(
+    path: str, source_type: str, text: str, expected: list[tuple[str, int, int]]
+) -> None:
+    spans = sound_spans(path, text, source_type)
+
+    assert [(span.title, span.start_line, span.end_line) for span in spans] == expected
+    assert not any("Specification" in span.header for span in spans)

@@ -24,6 +24,10 @@ _OPENER = re.compile(
 """What only begins something: ``else:``, ``const (``, ``theme: {``, ``#if DEBUG``."""
 _REMARKS = ("#", "//", "/*", "*", "--", ";")
 _HEADING = re.compile(r"[ \t]*(?://|/\*|\*|--|;|#(?![\w\[!]))")
+_BODY = re.compile(r"(?:=>|\)|\b(?:static|init|do|else))[ \t]*\{.*\w")
+"""A block on the row that it begins in: ``static { load(); }``, ``watch(total, () => { save(); })``."""
+_LABEL = re.compile(r"[ \t]*(?:#|(?:public|protected|private)\b[\w \t]*:)")
+"""What stands left of the members that it opens."""
 _SMALL = 60
 """Rows outside every declaration that are this short, and name nothing, go with their neighbour."""
 _SMALL_HEAD = 160
@@ -84,6 +88,8 @@ def _belongs_above(
     if _is_constructor(segment, before, constructors):
         name = Name(segment.start, segment.start, segment.unit.name)
         insort(before.unit.names, name, key=lambda other: other.start)
+        if segment.unit.name != before.unit.name:
+            before.also.append(segment.unit.symbol)
         return True
     if _is_bare_function_head(before, segment, lines):
         before.also.append(segment.unit.symbol)
@@ -92,7 +98,7 @@ def _belongs_above(
     close = (tail or segment.start - before.end <= 1) and _inside(before.unit, segment.unit)
     if not close or not segment.bare or before.bare or lines.size(segment.start, segment.end) >= _SMALL:
         return False
-    return not _opens(lines, segment)
+    return not _opens(lines, segment) and not _has_a_body(segment, lines)
 
 
 def _belongs_below(before: Segment, segment: Segment, lines: Lines) -> bool:
@@ -108,7 +114,24 @@ def _belongs_below(before: Segment, segment: Segment, lines: Lines) -> bool:
         return False
     rows = lines.rows[before.start : before.end + 1]
     is_remark = size < _SMALL_REMARK and all(not row.strip() or row.lstrip().startswith(_REMARKS) for row in rows)
-    return is_remark or (size < _SMALL and bool(before.unit.symbol))
+    return is_remark or (size < _SMALL and bool(before.unit.symbol) and not _has_a_body(before, lines, ended=True))
+
+
+def _has_a_body(segment: Segment, lines: Lines, *, ended: bool = False) -> bool:
+    """Whether rows that declare nothing are a statement in its own right: one with others inside it.
+
+    ``ended``: its end must be among them too, for what only begins one goes with what is below.
+    """
+    rows = [row for row in range(segment.start, segment.end + 1) if not lines.blank(row)]
+    while rows and _LABEL.match(lines.rows[rows[0]]):
+        del rows[0]
+    if not rows or _HEADING.match(lines.rows[rows[0]]):
+        return False
+    indent = lines.indent(rows[0])
+    if ended and lines.indent(rows[-1]) > indent:
+        return False
+    inside = any(lines.indent(row) > indent and not _HEADING.match(lines.rows[row]) for row in rows[1:])
+    return inside or _BODY.search(lines.rows[rows[0]]) is not None
 
 
 def _opens(lines: Lines, segment: Segment) -> bool:

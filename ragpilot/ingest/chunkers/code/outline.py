@@ -196,7 +196,7 @@ def _value(
     if node.type not in language.minor or visit.owner.kind is Kind.CALLABLE:
         return None
     names = [name for name in language.names_in(node, source) if len(name) <= _LONGEST_NAME]
-    if names and _stands_alone(visit, end, lines, max_chars):
+    if len(names) == 1 and _stands_alone(visit, end, lines, max_chars):
         return Declared(Kind.VALUE, names[0], node, None)
     visit.owner.names += [Name(visit.start, end, name, bool(visit.comments)) for name in names]
     return None

@@ -71,14 +71,24 @@ def _ended(data: bytes) -> bytes:
     at = 0
     for row in data.split(b"\n"):
         if b"}" in row:
-            opened = [_MEMBER.match(row) is not None]
+            opened = [0]
             for brace in _BRACE.finditer(row):
                 if brace.group() == b"{":
-                    opened.append(_MEMBER.match(row, brace.end()) is not None)
-                elif opened and opened.pop() and row[brace.start() - 1 : brace.start()] in (b" ", b"\t"):
+                    opened.append(brace.end())
+                elif opened and _ends_a_member(row, opened.pop(), brace.start()):
                     found[at + brace.start() - 1] = ord(";")
         at += len(row) + 1
     return bytes(found)
+
+
+def _ends_a_member(row: bytes, start: int, end: int) -> bool:
+    """Whether a brace at ``end`` follows white space and a member; what it closes begins at ``start``."""
+    if row[end - 1 : end] not in (b" ", b"\t"):
+        return False
+    behind_entries = row.rfind(b";", start, end - 1) + 1  # of an enum: A, B; fun f() = 1
+    return _MEMBER.match(row, start) is not None or (
+        behind_entries > 0 and _MEMBER.match(row, behind_entries) is not None
+    )
 
 
 KOTLIN = Language(

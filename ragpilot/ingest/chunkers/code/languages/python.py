@@ -8,7 +8,7 @@ from dataclasses import replace
 from tree_sitter import Node
 
 from ragpilot.ingest.chunkers.code.cython import as_python
-from ragpilot.ingest.chunkers.code.language import Declared, Kind, Language, Source
+from ragpilot.ingest.chunkers.code.language import Declared, Kind, Language, Source, follow
 
 _LONGEST_PARAMETER = 48
 _CUT_WORD = re.compile(r"\w+$")
@@ -36,6 +36,13 @@ def _read(node: Node, source: Source) -> Declared | None:
     return None
 
 
+def _minor_names(node: Node, source: Source) -> list[str]:
+    """What is assigned to; of ``type Pairs[T] = …`` the name without its parameters."""
+    if node.type == "type_alias_statement":
+        return [source.field(node, "left").partition("[")[0].strip()]
+    return [source.text(name) for name in follow(node, ("assignment", "left"))]
+
+
 def _signature(outer: Node, declared: Declared, source: Source) -> str:
     """Decorators, bases, and of each parameter the beginning: annotations may hold whole paragraphs."""
     parts = [child for child in outer.named_children if child.type == "decorator"] if outer != declared.node else []
@@ -55,13 +62,14 @@ PYTHON = Language(
     sample="# é\n@cache\ndef first():\n    return 1\n\n\nclass Stack:\n    def push(self): ...\n",
     expected=("first", "Stack", "Stack.push"),
     definitions={"function_definition": Kind.CALLABLE, "class_definition": Kind.TYPE},
-    minor={"expression_statement": ("assignment", "left"), "type_alias_statement": ("left",)},
+    minor={"expression_statement": (), "type_alias_statement": ()},
     wrappers=frozenset({"decorated_definition"}),
     transparent=frozenset(
         {"block", "if_statement", "elif_clause", "else_clause", "try_statement", "except_clause", "finally_clause"}
         | {"with_statement", "match_statement", "case_clause", "for_statement", "while_statement"}
     ),
     read=_read,
+    minor_names=_minor_names,
     docstring=_docstring,
     signature=_signature,
     constructors=frozenset({"__init__", "__new__"}),

@@ -21,6 +21,9 @@ def _read(node: Node, source: Source) -> Declared | None:
         return Declared(Kind.SCOPE, name.group(1) if name else "", node, body)
     if node.type == "macro_definition":
         return Declared(Kind.CALLABLE, source.field(node, "name") + "!", node, node)
+    if node.type == "const_item" and source.field(node, "name") == "_":  # const _: () = { impl …
+        value = node.child_by_field_name("value")
+        return Declared(Kind.SCOPE, "", value, value) if value is not None and value.type == "block" else None
     if node.type == "mod_item" and body is not None:
         return Declared(Kind.SCOPE, source.field(node, "name"), node, body)
     return None
@@ -34,7 +37,9 @@ _AROUND_ITEMS = re.compile(
 )
 """``cfg_net! {`` and its like, which hold whole items and take nothing away."""
 _DECLARED_IN_MACRO = re.compile(
-    r"^([ \t]*)(?:pub(?:\([a-z ]+\))?\s+)?(?:static(?:\s+ref)?|struct|enum|const|fn)\s+(\w+)", re.MULTILINE
+    r"(?:^|\A[\w:]+![ \t]*\{[ \t]*)([ \t]*)(?:pub(?:\([a-z ]+\))?\s+)?"
+    r"(?:static(?:\s+ref)?|struct|enum|const|fn)\s+(\w+)",
+    re.MULTILINE,
 )
 _LONGEST_MACRO = 20_000
 
@@ -53,7 +58,7 @@ def _opened(data: bytes) -> bytes:
 def _minor_names(node: Node, source: Source) -> list[str]:
     """Names of constants and fields; of a macro's call what it says that it declares: ``lazy_static! {``."""
     if node.type != "macro_invocation":
-        return [source.field(node, "name")]
+        return [name] if (name := source.field(node, "name")) != "_" else []
     text = source.between(node.start_byte, min(node.end_byte, node.start_byte + _LONGEST_MACRO))
     declared = _DECLARED_IN_MACRO.findall(text)
     outermost = min((len(indent) for indent, _ in declared), default=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
-from ragpilot.ingest.chunkers.code.language import Declared, Kind, Language, Source
+from ragpilot.ingest.chunkers.code.language import Declared, Kind, Language, Source, follow
 
 _NAMELESS = {"init_declaration": "init", "deinit_declaration": "deinit", "subscript_declaration": "subscript"}
 
@@ -23,21 +23,31 @@ def _read(node: Node, source: Source) -> Declared | None:
     return None
 
 
+_MINOR = {
+    "property_declaration": ("name", "bound_identifier"),
+    "protocol_property_declaration": ("name", "bound_identifier"),
+    "protocol_function_declaration": ("name",),
+    "typealias_declaration": ("type_identifier",),
+    "enum_entry": ("name",),
+}
+
+
+def _minor_names(node: Node, source: Source) -> list[str]:
+    """By the paths of the table; the grammar calls what a protocol's function returns a name too."""
+    names = [source.text(found) for found in follow(node, _MINOR[node.type])]
+    return names[:1] if node.type == "protocol_function_declaration" else names
+
+
 SWIFT = Language(
     name="Swift",
     module="tree_sitter_swift",
     sample="// é\nstruct Cart { let id: Int }\n\nextension Cart: Equatable {\n  func add(_ x: Int) -> Int { x }\n}\n",
     expected=("Cart", "Cart.add"),
     definitions={"protocol_declaration": Kind.TYPE, "function_declaration": Kind.CALLABLE},
-    minor={
-        "property_declaration": ("name", "bound_identifier"),
-        "protocol_property_declaration": ("name", "bound_identifier"),
-        "protocol_function_declaration": ("name",),
-        "typealias_declaration": ("type_identifier",),
-        "enum_entry": ("name",),
-    },
+    minor=_MINOR,
     comments=frozenset({"comment", "multiline_comment"}),
     transparent=frozenset({"class_body", "enum_class_body", "protocol_body"}),
     read=_read,
+    minor_names=_minor_names,
     constructors=frozenset({"init"}),
 )
