@@ -61,12 +61,15 @@ class Start:
             out.note(f"Note: {text}")
         return environment
 
-    def place(self, path: Path | None) -> Path | None:
-        """A PATH argument as if the command had been started in ``--directory``; UsageError where nothing is there."""
+    def place(self, path: Path | None, *, gone: bool = False) -> Path | None:
+        """A PATH argument as if the command had been started in ``--directory``.
+
+        Raises UsageError where nothing is there; ``gone``: not then.
+        """
         if path is None:
             return None
         found = path if self.directory is None else self.directory / path
-        if not os.path.lexists(found):
+        if not gone and not os.path.lexists(found):
             raise click.UsageError(f"Path '{out.one_line(str(found))}' does not exist.")
         return found
 
@@ -166,12 +169,12 @@ def index(
 ) -> int:
     """Index what has changed: all corpora, or only PATH.
 
-    A PATH inside a corpus narrows the run to it. A PATH outside every corpus becomes a corpus of its own, named
-    after its folder.
+    A PATH inside a corpus narrows the run to it; one that is gone is removed from the index. A PATH outside every
+    corpus becomes a corpus of its own, named after its folder.
     """
     from ragpilot.cli_commands import IndexOptions, run_index
 
-    path = start.place(path)
+    path = start.place(path, gone=not (plan or watch))
     options = IndexOptions(rebuild=rebuild, quiet=quiet, bodies=not no_bodies, broad=yes, as_json=as_json)
     if plan:
         from ragpilot.cli_plan import run_plan

@@ -28,6 +28,7 @@ from ragpilot.errors import (
     EmbedderError,
     IndexMismatchError,
     IngestRunningError,
+    InvalidRequestError,
     PermissionDeniedError,
     RagPilotError,
     StoreError,
@@ -35,6 +36,8 @@ from ragpilot.errors import (
     UnknownCorpusError,
 )
 from ragpilot.events import Answer, AnswerEvent, Done, Failed, Sources, Token, near_miss_from_wire, to_wire
+from ragpilot.ingest.manifest import indexed_under
+from ragpilot.ingest.roots import known_roots, scopes
 from ragpilot.runtime import changed_since, find_server, owner
 from ragpilot.settings_loader import load, state_folder
 from ragpilot.types import NOT_FOUND_ANSWER, Health, IngestProgress, IngestReport, Outcome, Source
@@ -180,7 +183,7 @@ class Target:
 
 async def run_index(environment: Environment, path: Path | None, options: IndexOptions) -> int:
     """Index, corpus by corpus, and print a report each. Gives 4 where some files failed, 1 where nothing came out."""
-    target = find_target(environment, path)
+    target = await asyncio.to_thread(_find_any, environment, path)
     untouched = not target.environment.state.exists()
     try:
         return await _run_over(target, options)
@@ -268,6 +271,25 @@ def find_target(environment: Environment, path: Path | None) -> Target:
     made = choose(place, own_state, taken)
     only = environment_of(made, there)
     return Target(only, [Part(only.settings.corpora[0], None)], made)
+
+
+def _find_any(environment: Environment, path: Path | None) -> Target:
+    if path is None or os.path.lexists(path):
+        return find_target(environment, path)
+    return _find_gone(environment, path)
+
+
+def _find_gone(environment: Environment, path: Path) -> Target:
+    """The corpus that something is indexed in from ``path``, where nothing is any more: a run there removes it.
+
+    Raises InvalidRequestError where there is none.
+    """
+    part = locate(environment, Path(os.path.realpath(path)))
+    if part is not None and part.path is not None:
+        covered = scopes(known_roots(part.corpus), part.path)
+        if any(indexed_under(environment.state, part.corpus.name, scope.shown) for scope in covered):
+            return Target(environment, [part])
+    raise InvalidRequestError(f"Path '{out.one_line(str(path))}' does not exist.", field="path")
 
 
 def _worse(one: int, other: int) -> int:

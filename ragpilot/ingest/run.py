@@ -271,8 +271,9 @@ class IngestRun:
         outcome: Literal["complete", "partial", "nothing"] = "complete"
         if failed or self._failures.stopped or self._cut_short:
             outcome = "partial"
-        elif not rows and covered:
-            outcome = "nothing"
+        elif not rows and covered and (left_out or not counts.removed):
+            # What was there may have been removed for good reason: then that is what the run was for.
+            outcome = "complete" if counts.removed else "nothing"
             counts.warnings.append(_why_nothing(covered, left_out) if sight.whole else NOTHING_READABLE)
         return IngestReport(
             corpus=self._scope.corpus,

@@ -29,6 +29,8 @@ from ragpilot.errors import (
     UnknownCorpusError,
 )
 from ragpilot.events import AnswerEvent, Done, Failed, Sources, Token
+from ragpilot.ingest.manifest import Manifest, Row
+from ragpilot.settings_loader import load
 from ragpilot.types import (
     Bounds,
     CorpusInfo,
@@ -370,6 +372,24 @@ def test_a_path_is_that_of_the_directory_the_command_works_in(
     assert session.asked[0][1] == tmp_path / "elsewhere" / "lib"
     assert cli.run(["-C", str(work), "index", "lib"]) == 2
     assert "does not exist" in capture()[1]
+
+
+def test_a_path_that_is_gone_is_indexed_while_something_of_it_is_in_the_index(
+    work: Path, monkeypatch: pytest.MonkeyPatch, capture: Any
+) -> None:
+    session = install(monkeypatch, FakeSession(runs=[[report()]] * 2))
+    with Manifest(load(config=None, directory=work, environ=os.environ).state) as manifest:
+        manifest.record("default", 1, rows=[Row("src/a.py", "d1", 1, 1, 1)])
+    for path in ("src/a.py", "src"):
+        assert cli.run(["index", path]) == 0
+        assert session.asked.pop()[1] == work / path
+    capture()
+    for path in ("src/b.py", "sr", str(work.parent / "src/a.py")):
+        assert cli.run(["index", path]) == 2
+        assert f"Path '{path}' does not exist." in capture()[1]
+    for wish in ("--plan", "--watch"):
+        assert cli.run(["index", "src", wish]) == 2
+        assert "does not exist" in capture()[1]
 
 
 def test_index_follows_the_run_that_the_server_is_at(work: Path, monkeypatch: pytest.MonkeyPatch, capture: Any) -> None:

@@ -173,11 +173,27 @@ async def test_a_single_file_and_one_that_is_gone(tmp_path: Path) -> None:
     assert project.paths == ["src/retry.py"]
     (project.root / "src/retry.py").unlink()
     report = await project.run(path=project.root / "src/retry.py")
-    assert (report.removed, report.outcome) == (1, "nothing")
+    assert (report.removed, report.outcome, report.warnings) == (1, "complete", ())
     with pytest.raises(RootError, match=r"retry\.py does not exist"):
         await project.run(path=project.root / "src/retry.py")
     with pytest.raises(RootError, match="outside the corpus"):
         await project.run(path=tmp_path)
+
+
+@pytest.mark.parametrize("then", ["emptied", "gone", "left out"])
+async def test_a_folder_that_nothing_is_left_of_is_done(then: str, tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    await project.run()
+    for file in (project.root / "src").iterdir():
+        file.unlink()
+    if then == "gone":
+        (project.root / "src").rmdir()
+    elif then == "left out":
+        project.write({"src/empty.py": ""})
+    report = await project.run(path=project.root / "src")
+    assert (report.removed, report.outcome) == (2, "complete")
+    assert project.paths == ["docs/guide.md", "settings.toml"]
+    assert [warning.partition(":")[0] for warning in report.warnings] == ["Nothing is indexed"] * (then == "left out")
 
 
 async def test_what_is_indexed_and_gone_is_held_for_those_who_may_read_it(tmp_path: Path) -> None:
