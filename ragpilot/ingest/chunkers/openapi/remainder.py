@@ -143,9 +143,9 @@ def _holders(renderings: Sequence[tuple[int, int, str]]) -> dict[int, list[int]]
 
 
 def _row_words(row: str) -> list[str]:
-    r"""The words of a row, each once; what is one only with or only without a ``\n`` around it is part of a value."""
-    plain = _WORD.findall(row)
+    r"""The words of a row, each once, as its quotes mean them: ``"one\ntwo"`` holds ``two``."""
+    found = _WORD.findall(row)
     if "\\" in row:
-        unescaped = words(_ESCAPE.sub(" ", row))
-        plain = [word for word in plain if word.casefold() in unescaped]
-    return list(dict.fromkeys(word for word in plain if len(word) >= _LEAST_WORD))
+        unescaped = _WORD.findall(_ESCAPE.sub(" ", row))
+        found = unescaped if '"' in row else [word for word in found if word in unescaped]
+    return list(dict.fromkeys(word for word in found if len(word) >= _LEAST_WORD))
