@@ -44,6 +44,16 @@ _CANDIDATES = [
     *("shift_jis", "cp932", "euc_jp", "gb18030", "big5", "euc_kr", "cp437", "cp850"),
 ]
 _SAMPLE = 16_384
+_LEAST_WIDE = 32
+"""Bytes that say enough of a script."""
+_SPELLED = tuple(map(re.compile, ("[\u3040-\u30ff]", "[\uac00-\ud7a3]", "[\u0400-\u045f]", "[\u0370-\u03ff]")))
+"""Kana, Hangul, Cyrillic, Greek."""
+_USUAL = re.compile(
+    "[\\t\\r\\n -~\xa0-\xff\u0370-\u045f\u2010-\u203b\u2190-\u22ff\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff9f]"
+)
+_EURO = re.compile(rb"[0-9][ \xa0]?\xa4|\xa4[ \xa0]?[0-9]")
+"""A price, where the sign is that of ISO 8859-15; what the same byte is in others stands before no number."""
+_WINDOWS = re.compile(rb"[\x80-\x9f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -68,7 +78,7 @@ def marked_encoding(data: bytes) -> str | None:
 
 
 def wide_encoding(head: bytes) -> str | None:
-    """UTF-16 without a mark: every other byte of western text is a NUL."""
+    """UTF-16 without a mark: every other byte of western text is a NUL, and of other texts one of few values."""
     sample = head[: len(head) & ~1]
     if len(sample) < 4:
         return None
@@ -79,10 +89,25 @@ def wide_encoding(head: bytes) -> str | None:
     elif even > half * 0.4 and odd < half * 0.02:
         encoding = "utf-16-be"
     else:
-        return None
+        return _wide_script(sample, even, odd)
     text = sample.decode(encoding, "replace")
     readable = sum(character.isprintable() or character in "\t\r\n\f" for character in text)
     return encoding if readable > len(text) * 0.95 else None
+
+
+def _wide_script(sample: bytes, even: int, odd: int) -> str | None:
+    """UTF-16 of another script. Ends of lines and blanks say which half of a character stands first.
+
+    Pairs of western letters would be Chinese characters: only what is spelled, as Japanese is in part, tells text from
+    chance.
+    """
+    if len(sample) < _LEAST_WIDE or bool(even) == bool(odd):
+        return None
+    encoding = "utf-16-le" if odd else "utf-16-be"
+    text = sample.decode(encoding, "replace")
+    usual = len(_USUAL.findall(text))
+    spelled = max(len(script.findall(text)) for script in _SPELLED)
+    return encoding if usual > len(text) * 0.98 and spelled > len(text) * 0.2 else None
 
 
 def decode(data: bytes) -> tuple[str, str] | None:
@@ -134,7 +159,7 @@ def _guess(data: bytes) -> tuple[str, str]:
     best = from_bytes(telling, cp_isolation=_CANDIDATES).best()
     encoding = best.encoding if best is not None else "cp1252"
     if _strictly(telling, "cp1252") == telling.decode(encoding, "replace"):
-        encoding = "cp1252"
+        encoding = "iso8859_15" if _EURO.search(telling) and not _WINDOWS.search(telling) else "cp1252"
     text = _strictly(data, encoding)
     return (text, encoding) if text is not None else (data.decode(encoding, "replace"), encoding)
 
