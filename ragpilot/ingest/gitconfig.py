@@ -67,14 +67,17 @@ class _Reader:
         users = [named] if named is not None else [str(_own_folder() / "config"), str(Path.home() / ".gitconfig")]
         for file in users:
             yield from self._file(os.fsencode(file))
-        if self._repository is None:
-            return
+        if self._repository is not None:
+            yield from self._repositorys(self._repository)
+        yield from _of_environment()
+
+    def _repositorys(self, repository: Repository) -> Iterator[tuple[bytes, bytes]]:
         by_worktree = False
-        for name, value in self._file(os.path.join(self._repository.common, b"config")):
+        for name, value in self._file(os.path.join(repository.common, b"config")):
             by_worktree = _is_true(value) if name == b"extensions.worktreeconfig" else by_worktree
             yield name, value
         if by_worktree:
-            yield from self._file(os.path.join(self._repository.git, b"config.worktree"))
+            yield from self._file(os.path.join(repository.git, b"config.worktree"))
 
     def _file(self, file: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Those of a file in their order, and those of the files that it includes in their place."""
@@ -102,6 +105,19 @@ class _Reader:
             pattern = b"**/" + pattern
         found = parse(b"/", pattern + b"**" if pattern.endswith(b"/") else pattern, ignore_case=which != b"gitdir")
         return found is not None and found.deciding(self._repository.git, folder=True) is not None
+
+
+def _of_environment() -> Iterator[tuple[bytes, bytes]]:
+    """What ``GIT_CONFIG_COUNT`` and the variables that it counts set, up to one that is missing."""
+    count = os.environ.get("GIT_CONFIG_COUNT", "")
+    if not re.fullmatch("[0-9]{1,3}", count):
+        return
+    for number in range(int(count)):
+        name = os.environ.get(f"GIT_CONFIG_KEY_{number}")
+        value = os.environ.get(f"GIT_CONFIG_VALUE_{number}")
+        if name is None or value is None:
+            return
+        yield os.fsencode(name).lower(), os.fsencode(value)
 
 
 def _is_true(value: bytes) -> bool:

@@ -29,6 +29,8 @@ _SECONDS = 120.0
 SOON_SECONDS = 1.0
 """Git is asked to answer so soon; then it is looked whether it waits for something that will not come."""
 _USERS_OWN = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"})
+_SETTINGS = ("GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_")
+"""Settings of the user's in the environment; those above, given on the command line, hold before them."""
 _UNREADABLE = b"could not open directory"
 
 
@@ -105,7 +107,8 @@ def _communicate(process: subprocess.Popen[bytes], waits: Callable[[], bool]) ->
 def _environment() -> dict[str, str]:
     """The environment without git's own variables, which could point at another repository or index.
 
-    Those that say where the user's configuration lies stay: its excludes count.
+    Those that say where the user's configuration lies stay, and those that hold some: its excludes count.
     """
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _USERS_OWN}
+    own = {name for name in os.environ if name in _USERS_OWN or name.startswith(_SETTINGS)}
+    kept = {name: value for name, value in os.environ.items() if name in own or not name.startswith("GIT_")}
     return kept | {"LC_ALL": "C", "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none", "GIT_TERMINAL_PROMPT": "0"}

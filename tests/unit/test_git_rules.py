@@ -137,6 +137,42 @@ def test_excludes_of_the_repository_and_the_user(
     assert paths(walk(Root(root), use_git=use_git)) == [".gitignore", "x.swp", "y.bak"]
 
 
+@needs_git
+@both_ways
+def test_settings_of_the_environment_hold_before_those_of_files(
+    use_git: bool, tmp_path: Path, own_environment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = write(tmp_path / "tree", {"x.swp": "1", "y.bak": "1"})
+    git(root, "init", "-q")
+    write(own_environment, {"mine": "*.swp\n", "other": "*.bak\n"})
+    git(root, "config", "core.excludesFile", str(own_environment / "other"))
+    assert paths(walk(Root(root), use_git=use_git)) == ["x.swp"]
+    for name, value in {
+        "GIT_CONFIG_COUNT": "2",
+        "GIT_CONFIG_KEY_0": "user.name",
+        "GIT_CONFIG_VALUE_0": "x",
+        "GIT_CONFIG_KEY_1": "core.excludesFile",
+        "GIT_CONFIG_VALUE_1": "~/mine",
+    }.items():
+        monkeypatch.setenv(name, value)
+    assert paths(walk(Root(root), use_git=use_git)) == ["y.bak"]
+
+
+@needs_git
+def test_settings_of_the_environment_run_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = write(tmp_path / "tree", {"a.py": "1"})
+    git(root, "init", "-q")
+    git(root, "add", ".")
+    for name, value in {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "core.fsmonitor",
+        "GIT_CONFIG_VALUE_0": f"touch {tmp_path / 'ran'}; false",
+    }.items():
+        monkeypatch.setenv(name, value)
+    assert paths(walk(Root(root))) == ["a.py"]
+    assert not (tmp_path / "ran").exists()
+
+
 CONFIGURATIONS = {
     "one line": {"config": "[core] excludesFile = ~/mine ; mine"},
     "upper case": {"config": '[CORE]\n\tEXCLUDESFILE="~/mine" # mine'},
