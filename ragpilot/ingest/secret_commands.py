@@ -8,8 +8,9 @@ an option by chance.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from ragpilot.ingest.secret_looks import has_letters_and_digits
 from ragpilot.ingest.secret_placeholders import is_literal
 
 Found = tuple[int, int, str]
@@ -77,6 +78,14 @@ _ECHOED = re.compile(
     r"(?P<reader>--password-stdin|\bsudo[ \t]{1,4}-S|\bchpasswd\b|\bpasswd[ \t]{1,4}--stdin)"
 )
 
+_HEADER = re.compile(
+    r"(?<![\w-])(?:-H|--header)(?:[ \t=]{0,4}|[\"'],\s{0,40})(?P<quote>\\?[\"'])"
+    r"(?P<name>[A-Za-z][\w-]{0,60}):[ \t]{0,4}(?P<value>[^\n\"']{1,4000})(?P=quote)"
+)
+_SECRET_HEADER = re.compile(r".*(?:token|secret|api-?key|auth|access-key|session|password)", re.IGNORECASE)
+_HEADER_VALUE = re.compile(r"(?:[A-Za-z][\w-]{0,24}[ \t]{1,4}(?:token=)?)?(?P<bare>[^\s,;=]{6,4000}={0,2})")
+_COOKIE = re.compile(r"[^\s;=]{1,100}=(?P<bare>[^\s;]{8,4000})")
+
 
 def find_in_commands(text: str, lowered: str) -> Iterator[Found]:
     """Passwords in commands. ``lowered``: the text in lower case, letter for letter. Linear in its length."""
@@ -85,6 +94,9 @@ def find_in_commands(text: str, lowered: str) -> Iterator[Found]:
         for match in _LONG_OPTION.finditer(text):
             if match["sure"] or _is_given(match):
                 yield from literal_in(match, KIND)
+    for place in places(text, ("-H", "--header")):
+        if header := _HEADER.match(text, place):
+            yield from _in_header(header)
     for match in _ECHOED.finditer(text) if "echo" in text else ():
         user, colon, _ = match["bare"].partition(":")
         start, end = match.span("bare")
@@ -99,6 +111,30 @@ def literal_in(match: re.Match[str], kind: str) -> Iterator[Found]:
     group = "bare" if match.groupdict().get("bare") is not None else "quoted"
     if is_literal(match[group]):
         yield *match.span(group), kind
+
+
+def places(text: str, anchors: Iterable[str]) -> Iterator[int]:
+    """Where each of some words stands in a text, one word after the other."""
+    for anchor in anchors:
+        at = text.find(anchor)
+        while at >= 0:
+            yield at
+            at = text.find(anchor, at + len(anchor))
+
+
+def _in_header(header: re.Match[str]) -> Iterator[Found]:
+    """What a request's header proves who asks by: cookies, tokens and keys, if they look like it."""
+    name, start, end = header["name"].lower(), header.start("value"), header.end("value")
+    if name == "cookie":
+        found = list(_COOKIE.finditer(header.string, start, end))
+    elif name == "authorization" or _SECRET_HEADER.fullmatch(name):
+        whole = _HEADER_VALUE.fullmatch(header.string, start, end)
+        found = [whole] if whole and not header["value"].lower().startswith("basic") else []
+    else:
+        return
+    for match in found:
+        if is_literal(match["bare"]) and has_letters_and_digits(match["bare"]):
+            yield *match.span("bare"), "session-cookie" if name == "cookie" else "authorization-header"
 
 
 def _own_options(text: str) -> Iterator[Found]:

@@ -10,6 +10,7 @@ _NAMES = frozenset(
     .env .envrc .npmrc .netrc _netrc .pypirc .pgpass pgpass.conf .my.cnf .mylogin.cnf .s3cfg .boto .dockercfg
     .git-credentials .htpasswd .htdigest .vault_pass .vault-token .terraformrc terraform.rc .rhosts .authinfo
     .fetchmailrc .msmtprc .mutt_secrets .databrickscfg .kaggle.json .passwd .smbcredentials .yarnrc.auth
+    htpasswd htdigest
     id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk id_xmss identity.key
     credentials credentials.json credentials.yml credentials.yaml credentials.toml credentials.ini credentials.xml
     credentials.csv credentials.properties credentials.txt credentials.db client_secret.json client_secrets.json
@@ -58,7 +59,7 @@ _PATTERN = re.compile(
     r"id_(?:rsa|dsa|ecdsa|ed25519)[._-].*(?<!\.pub)|client_secret[._-].*\.json|.*[._-]service[._-]?account.*\.json"
     r"|service[._-]?account[._-].*\.json|\.dev\.vars\..*"
     r"|.*[._-]credentials\.(?:json|ya?ml|toml|ini|csv|xml|properties)|.*[._-]secrets?\.(?:json|toml|ini|properties)"
-    r"|.*-firebase-adminsdk-.*\.json|.*\.terraform\.tfstate.*"
+    r"|\.ht(?:passwd|digest)[._-].*|.*-firebase-adminsdk-.*\.json|.*\.terraform\.tfstate.*"
 )
 _ENVIRONMENT = re.compile(r".*\.env(?:[._-].*)?|env\.(?:local|production|staging|prod|secret)")
 _HARMLESS = re.compile(

@@ -72,6 +72,8 @@ TOKEN_KINDS: tuple[TokenKind, ...] = (
     _prefixed("digitalocean-oauth-token", "doo_v1_", r"[0-9a-f]{64}"),
     _prefixed("alibaba-access-key", "LTAI", r"[A-Za-z0-9]{16,24}"),
     _prefixed("flyio-token", "FlyV1 fm2_", r"[A-Za-z0-9+/=,_-]{40,800}"),
+    _several("flyio-token", "fm2_ fm1a_ fm1r_", r"[A-Za-z0-9+/]{100,800}={0,3}"),
+    _prefixed("flyio-token", "fo1_", r"[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])"),
     _prefixed("heroku-key", "HRKU-", r"[A-Za-z0-9_-]{36,80}"),
     _prefixed("databricks-token", "dapi", r"[0-9a-f]{32}(?:-\d)?"),
     _prefixed("hashicorp-vault-token", "hvs.", r"[A-Za-z0-9_-]{24,300}"),
@@ -116,10 +118,30 @@ TOKEN_KINDS: tuple[TokenKind, ...] = (
     _prefixed("mailgun-key", "key-", r"[0-9a-f]{32}"),
     _around("mailchimp-key", "-us", 32, r"[0-9a-f]{32}-us\d{1,2}"),
     _several("square-token", "sq0atp- sq0csp- sq0idp-", r"[A-Za-z0-9_-]{22,43}"),
+    TokenKind(
+        "square-token",
+        ("EAAA",),
+        # Encoded binary data may begin like this, too: it goes on for longer, or in the next line.
+        re.compile(
+            r"(?<![A-Za-z0-9+/]{32}[\"'\n])(?<![+/=])EAAA(?![\w-]{0,57}AAA)[A-Za-z0-9_-]{60}(?![A-Za-z0-9+/=_-])"
+            r"(?![\"',\\n\s+]{1,12}[A-Za-z0-9+/]{32})"
+        ),
+    ),
     _several("shopify-token", "shpat_ shpca_ shppa_ shpss_", r"[0-9a-fA-F]{32}"),
     _prefixed("facebook-token", "EAACEdEose0cBA", r"[A-Za-z0-9]{10,200}"),
     _prefixed("linear-key", "lin_api_", r"[A-Za-z0-9]{40}"),
     _prefixed("notion-token", "ntn_", r"[A-Za-z0-9]{40,50}"),
+    _prefixed("notion-token", "secret_", r"(?=[A-Za-z]{0,42}\d)(?=[a-z0-9]{0,42}[A-Z])[A-Za-z0-9]{43}(?!_)"),
+    _several("dropbox-token", "sl.u. sl.", r"[A-Za-z0-9_=-]{130,2000}"),
+    _prefixed("netlify-token", "nfp_", r"[A-Za-z0-9]{36,40}"),
+    _prefixed("contentful-token", "CFPAT-", r"[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])"),
+    _several("mapbox-token", "sk.eyJ tk.eyJ", r"[A-Za-z0-9_-]{40,400}\.[A-Za-z0-9_-]{22}(?![A-Za-z0-9_-])"),
+    TokenKind(
+        "firebase-server-key",
+        (":APA91b",),
+        re.compile(r"AAAA[A-Za-z0-9_-]{7}:APA91b[A-Za-z0-9_-]{130,150}(?![A-Za-z0-9_-])"),
+        lead=11,
+    ),
     _prefixed("figma-token", "figd_", r"[A-Za-z0-9_-]{40,60}"),
     _prefixed("airtable-token", "pat", r"[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
     _prefixed("postman-key", "PMAK-", r"[0-9a-f]{24}-[0-9a-f]{34}"),

@@ -17,7 +17,10 @@ _NO_LITERAL = re.compile(
     r"|(?i:the|a|an|and|or|is|for|to|in|of|as|if|with|your|my|his|new|old|user|name|some|any|no|yes|on|off|string|str"
     r"|text|value|char|bool|boolean|int|object|literal|plain|file|prompt|stdin|env|environment|ask|default|required"
     r"|optional|enabled?|disabled?|never|always|auto|reset|invalid|missing|empty|undefined|nil|self|secure|encrypted"
-    r"|hash(?:ed)?|word|phrase|pass(?:code|phrase)|parola|here|baz|qux|bla|x+|p|pw|pass(?:word|wd)?s?)",
+    r"|hash(?:ed)?|word|phrase|pass(?:code|phrase)|parola|here|baz|qux|bla|x+|p|pw|pass(?:word|wd)?s?|hidden|masked"
+    r"|filtered|provided|given|blank|confirm|visible|match(?:es)?"
+    r"|(?:(?:new|old|current|wrong|bad|good|some|the|an?|confirm|repeat|invalid|valid|other|another|correct|raw|plain"
+    r"|sample)[-_]?){1,3}(?:password|passwd|passphrase))",
     re.DOTALL,
 )
 _LEAST = 3

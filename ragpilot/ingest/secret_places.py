@@ -1,4 +1,4 @@
-"""Passwords that are known by the variable, statement or pair that they stand in, however short or plain they are."""
+"""Passwords that are known by the variable or pair that they stand in, however short or plain they are."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import binascii
 import re
 from collections.abc import Iterator
 
-from ragpilot.ingest.secret_commands import QUOTED, VALUE, Found, literal_in
+from ragpilot.ingest.secret_commands import QUOTED, VALUE, Found, literal_in, places
 from ragpilot.ingest.secret_placeholders import is_literal
 
 _READ_BY_PROGRAMS = re.compile(
@@ -29,13 +29,6 @@ _DOCKERFILE = re.compile(r"(?:^|\n)[ \t]{0,8}ENV[ \t]{1,8}$")
 _FARTHEST = 24
 _LEAST = 6
 
-_SQL = re.compile(
-    r"(?:identified\s{1,8}(?:with\s{1,8}\S{1,40}\s{1,8})?(?:by|as)\s{1,8}(?:password\s{1,8})?"
-    r"|(?:create|alter)\s{1,8}(?:user|role|login)\b[^;']{0,200}?\bpassword\s{0,8}=?\s{0,8}N?"
-    r"|set\s{1,8}password\b[^;]{0,100}?=\s{0,8}(?:password\s{0,4}\(\s{0,4})?)"
-    r"'(?P<quoted>[^'\n]{1,200})'",
-    re.IGNORECASE,
-)
 _NETRC = re.compile(r"machine\s{1,20}\S{1,100}\s{1,20}login\s{1,20}\S{1,100}\s{1,20}password\s{1,20}" + VALUE)
 _OPTION_FILE = re.compile(
     r"\[(?:client|mysql\w{0,12}|mariadb\w{0,12})\][^\n]{0,80}(?:\n(?!\[)[^\n]{0,200}){0,20}?"
@@ -59,8 +52,6 @@ def find_in_places(text: str, lowered: str) -> Iterator[Found]:
         for match in _VARIABLE.finditer(text):
             if _is_password(match, text):
                 yield from literal_in(match, "environment-password")
-    for match in _matches_at(_SQL, text, lowered, ("identified", "create", "alter", "set")):
-        yield from literal_in(match, "sql-password")
     for match in _matches_at(_NETRC, text, lowered, ("machine",)):
         yield from literal_in(match, "netrc-password")
     for match in _matches_at(_OPTION_FILE, text, lowered, ("[client", "[mysql", "[mariadb")):
@@ -79,12 +70,9 @@ def find_in_places(text: str, lowered: str) -> Iterator[Found]:
 def _matches_at(
     expression: re.Pattern[str], text: str, lowered: str, anchors: tuple[str, ...]
 ) -> Iterator[re.Match[str]]:
-    for anchor in anchors:
-        at = lowered.find(anchor)
-        while at >= 0:
-            if (match := expression.match(text, at)) is not None:
-                yield match
-            at = lowered.find(anchor, at + len(anchor))
+    for place in places(lowered, anchors):
+        if (match := expression.match(text, place)) is not None:
+            yield match
 
 
 def _is_password(match: re.Match[str], text: str) -> bool:

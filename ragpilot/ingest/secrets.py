@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from ragpilot.ingest.access_files import token_hashes
-from ragpilot.ingest.secret_commands import find_in_commands
+from ragpilot.ingest.secret_code import find_in_code
+from ragpilot.ingest.secret_commands import find_in_commands, places
+from ragpilot.ingest.secret_connections import find_in_connections
+from ragpilot.ingest.secret_files import find_in_files
+from ragpilot.ingest.secret_looks import is_mixed, is_words, looks_random
+from ragpilot.ingest.secret_manifests import find_in_manifests
 from ragpilot.ingest.secret_patterns import TOKEN_KINDS, TokenKind
-from ragpilot.ingest.secret_placeholders import is_placeholder
 from ragpilot.ingest.secret_places import find_in_places
+from ragpilot.ingest.secret_sql import find_in_sql
 
 _KEY_BEGIN = re.compile(r"-----BEGIN ([A-Z0-9 ]{0,40})PRIVATE KEY(?: BLOCK)?-----")
 _KEY_END = "-----END "
 _KEY_MOST = 32_768
 _KEY_BODY = re.compile(r"(?:[\s\\nrt\"'+,|>#*/;.:-]{0,40}[A-Za-z0-9+/=]{32,200}){1,600}")
 _KEY_LETTERS = re.compile(r"[A-Za-z0-9+/]{24}")
-
-_URL_PASSWORD = re.compile(r"://[^\s/:@\"'<>{}]{0,100}:(?P<value>[^\s/@\"'<>{}]{1,200})@[A-Za-z0-9\[{$.-]")
-_PAIR_PASSWORD = re.compile(r"(?:password|pwd)\s{0,3}=\s{0,3}(?P<value>[^\s;\"']{4,100})(?=;|[\"'])", re.IGNORECASE)
-_CONNECTION = re.compile(r"(?:server|data source|host|user id|uid|database|initial catalog)\s{0,3}=", re.IGNORECASE)
 
 _NAME_ANCHORS = tuple(
     "passw passphrase pwd _pass secret token credential api access account private encryption signing auth"
@@ -31,9 +30,9 @@ _NAMED_VALUE = re.compile(
     r"(?:(?P<password>passw(?:or)?d|passphrase|pwd|_pass(?![a-z]))|secret|token|credentials?"
     r"|(?:api|access|account|private|encryption|signing|auth|client)[_-]?key)"
     r"(?P<rest>[A-Za-z0-9_]{0,24})(?:[\"']\]?\s{0,3}(?P<comma>,)|[\"'\]]{0,3}\s{0,4}"
-    r"(?::\s{0,2}(?:str|string|&str)\s{0,3}=|:=|=>|->|[=:>])|[\"']\s{1,4}value\s{0,3}=)\s{0,4}"
+    r"(?::\s{0,2}(?:str|string|&str)\s{0,3}=|:=|=>|->|[=:>]|(?P<compared>===?|!==?|\.equals\(|eq\s))|[\"']\s{1,4}value\s{0,3}=)\s{0,4}"
     r"(?P<call>(?:new\s{1,4})?[A-Za-z_][\w.:]{0,60}\(\s{0,20}(?:[A-Za-z_][\w.:]{0,60}\(\s{0,20})?)?"
-    r"(?:[brufln@$#]{0,2}(?P<quote>\\?[\"'`])(?P<quoted>(?:[^\"'`\s\\]|\\(?![\"'`])){6,500}+)(?P=quote)"
+    r"(?:(?:\(\s{0,60}){0,2}[brufln@$#]{0,2}(?P<quote>\\?(?:\"\"\"|'''|[\"'`]))(?P<quoted>(?:[^\"'`\s\\]|\\(?![\"'`])){6,500}+)(?P=quote)"
     r"|(?P<bare>[A-Za-z0-9+/_=.~!@$%^&*-]{12,200}+)(?=[ \t]{0,20}(?:[#;\"']|$|</)))",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -42,22 +41,12 @@ _NO_SECRET_SUFFIX = re.compile(
     r"|prefix|suffix|ttl|expir\w*|timeout|count|limit|hint|placeholder|message|error|class|cls|id|ids|provider|policy|version)s?",
     re.IGNORECASE,
 )
-_HEX = re.compile(r"[0-9a-fA-F]{32,}")
-_WORDLIKE = re.compile(r"[a-z]+(?:[-_./:][a-z0-9]{1,12})*|[A-Z]+(?:[-_./:][A-Z0-9]{1,12})*")
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _ENCODED = re.compile(r"[A-Za-z0-9+/_=-]{20,}")
 _SHORT = 8
-_LONG, _MANY_DIGITS = 24, 4
-_WORD = re.compile(r"[A-Z][a-z]{2,14}|[a-z]{3,14}|[A-Z]{3,14}(?![a-z])")
-_SPEAKABLE = re.compile(r"(?=[^aeiouy]{0,4}[aeiouy])(?!\w*?[^aeiouy]{4})", re.IGNORECASE)
-_SEPARATORS = re.compile(r"[-_./: ]+")
-_WORDS_SHARE, _WORDS_MEAN = 0.75, 4.5
-"""How much of a value its words make up, and their mean length: by chance they are few and short."""
 
 _DISCORD = re.compile(
     r"(?<![\w.-])(?P<user>[MNO][A-Za-z0-9_-]{23,27})\.[A-Za-z0-9_-]{6}\.(?P<proof>[A-Za-z0-9_-]{27,40})(?![\w.-])"
 )
-_ENTROPY_QUOTED, _ENTROPY_BARE, _ENTROPY_SHARE = 3.0, 3.3, 0.8
 
 
 def redact(text: str) -> tuple[str, tuple[str, ...]]:
@@ -84,17 +73,17 @@ def _find(text: str) -> Iterator[tuple[int, int, str]]:
         for match in _matches(kind, lowered if kind.ignore_case else text, text):
             yield *match.span("value" if "value" in kind.expression.groupindex else 0), kind.name
     for match in _DISCORD.finditer(text):
-        if _is_mixed(match["user"]) and _is_mixed(match["proof"]):
+        if is_mixed(match["user"]) and is_mixed(match["proof"]):
             yield *match.span(), "discord-token"
-    if "://" in text:
-        for match in _URL_PASSWORD.finditer(text):
-            if not is_placeholder(match["value"]):
-                yield *match.span("value"), "url-password"
     yield from token_hashes(text)
-    yield from _connection_passwords(text, lowered)
+    yield from find_in_connections(text, lowered)
     yield from _named_values(text, lowered)
     yield from find_in_commands(text, lowered)
     yield from find_in_places(text, lowered)
+    yield from find_in_sql(text, lowered)
+    yield from find_in_code(text, lowered)
+    yield from find_in_files(text)
+    yield from find_in_manifests(text)
 
 
 def _lowered(text: str) -> str:
@@ -103,16 +92,8 @@ def _lowered(text: str) -> str:
     return lowered if len(lowered) == len(text) else text.replace("\u0130", "i").lower()
 
 
-def _places(text: str, anchors: Iterable[str]) -> Iterator[int]:
-    for anchor in anchors:
-        at = text.find(anchor)
-        while at >= 0:
-            yield at
-            at = text.find(anchor, at + len(anchor))
-
-
 def _matches(kind: TokenKind, searched: str, text: str) -> Iterator[re.Match[str]]:
-    for place in _places(searched, kind.anchors):
+    for place in places(searched, kind.anchors):
         start = place - kind.lead
         if start < 0 or (kind.standalone and _joined(text, start)):
             continue
@@ -142,20 +123,9 @@ def _private_keys(text: str) -> Iterator[tuple[int, int, str]]:
             yield begin.start(), body.end(), "private-key"
 
 
-def _connection_passwords(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
-    """``Server=…;Password=…``: a pair counts only beside the others of a connection string."""
-    for place in _places(lowered, ("password", "pwd")):
-        match = None if _joined(text, place) else _PAIR_PASSWORD.match(text, place)
-        if match is None or is_placeholder(match["value"]):
-            continue
-        around = text[max(0, place - 300) : match.end() + 300]
-        if ";" in around and _CONNECTION.search(around):
-            yield *match.span("value"), "connection-password"
-
-
 def _named_values(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
     """Values that look random, given to a name that says secret."""
-    for place in _places(lowered, _NAME_ANCHORS):
+    for place in places(lowered, _NAME_ANCHORS):
         match = _NAMED_VALUE.match(text, place)
         if match is None or _NO_SECRET_SUFFIX.fullmatch(match["rest"]) or match["rest"][:1].islower():
             continue
@@ -166,48 +136,14 @@ def _named_values(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
         group = "quoted" if match["quoted"] else "bare"
         if len(match[group]) < _SHORT and not match["password"]:
             continue  # of other secrets nothing so short is one
+        if match["compared"] and (group == "bare" or not match["password"]):
+            continue  # tokens of a language are compared with everything that it knows
         if match["call"] and (group == "bare" or not _ENCODED.fullmatch(match["quoted"])):
             continue  # a call that decodes a key is given nothing else; any other may be given anything
-        if not match["password"] and _is_words(match[group]):
+        if not match["password"] and is_words(match[group]):
             continue
-        if _looks_random(match[group], quoted=group == "quoted"):
+        if looks_random(match[group], quoted=group == "quoted"):
             yield *match.span(group), "assigned-secret"
-
-
-def _looks_random(value: str, *, quoted: bool) -> bool:
-    if is_placeholder(value) or _WORDLIKE.fullmatch(value):
-        return False
-    digits = sum(map(str.isdigit, value))
-    letters = sum(map(str.isalpha, value))
-    if not digits or not letters:
-        return False
-    if _HEX.fullmatch(value) or _UUID.fullmatch(value):
-        return True
-    if not quoted and (digits < 2 or "." in value):
-        return False
-    one_case = value.islower() or value.isupper()
-    if not quoted and one_case and not (value.isalnum() and len(value) >= _LONG and digits >= _MANY_DIGITS):
-        return False
-    # A short value repeats few of its characters by chance; a share of what its length allows is enough.
-    return _entropy(value) >= min(_ENTROPY_QUOTED if quoted else _ENTROPY_BARE, _ENTROPY_SHARE * math.log2(len(value)))
-
-
-def _is_mixed(part: str) -> bool:
-    """Whether a part has letters of both cases and digits, as what was encoded has and names seldom have."""
-    return all(any(map(test, part)) for test in (str.isupper, str.islower, str.isdigit))
-
-
-def _is_words(value: str) -> bool:
-    """Whether a value is made of several words that can be spoken: a name in code, or a sentence without blanks."""
-    words = [word for word in _WORD.findall(value) if _SPEAKABLE.match(word)]
-    said = sum(map(len, words))
-    return len(words) > 1 and said >= max(_WORDS_MEAN * len(words), _WORDS_SHARE * len(_SEPARATORS.sub("", value)))
-
-
-def _entropy(value: str) -> float:
-    """Shannon's, in bits a character."""
-    total = len(value)
-    return -sum(count / total * math.log2(count / total) for count in Counter(value).values())
 
 
 def _free_of_overlaps(found: Iterator[tuple[int, int, str]]) -> list[tuple[int, int, str]]:

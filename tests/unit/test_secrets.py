@@ -71,6 +71,18 @@ TOKENS: list[tuple[str, str]] = [
     ("mailchimp-key", some(32, HEX) + "-us12"),
     ("square-token", "sq0atp-" + some(22)),
     ("shopify-token", "shpat_" + some(32, HEX)),
+    ("square-token", "EAAA" + some(59) + "7"),
+    ("notion-token", "secret_" + some(41) + "Q7"),
+    ("notion-token", "ntn_" + some(46)),
+    ("flyio-token", "fo1_" + some(43)),
+    ("flyio-token", "FlyV1 fm2_" + some(200)),
+    ("flyio-token", "fm2_" + some(200)),
+    ("dropbox-token", "sl." + some(137)),
+    ("dropbox-token", "sl.u." + some(1200)),
+    ("netlify-token", "nfp_" + some(36)),
+    ("contentful-token", "CFPAT-" + some(43)),
+    ("mapbox-token", "sk.eyJ" + some(70) + "." + some(22)),
+    ("firebase-server-key", "AAAA" + some(7) + ":APA91b" + some(134)),
     ("linear-key", "lin_api_" + some(40)),
     ("postman-key", "PMAK-" + some(24, HEX) + "-" + some(34, HEX)),
     ("new-relic-key", "NRAK-" + some(27, UPPER)),
@@ -361,7 +373,16 @@ def test_time_is_linear(name: str) -> None:
             "x-firebase-adminsdk-y.json",
             "prod.tfvars",
         ),
-        *("terraform.tfstate", "terraform.tfstate.backup", ".htpasswd", "vault.kdbx", ".bash_history", "kubeconfig"),
+        *(
+            "terraform.tfstate",
+            "terraform.tfstate.backup",
+            ".htpasswd",
+            "auth/htpasswd",
+            ".htpasswd.prod",
+            "vault.kdbx",
+            ".bash_history",
+            "kubeconfig",
+        ),
     ],
 )
 def test_files_that_hold_secrets(path: str) -> None:
@@ -373,7 +394,14 @@ def test_files_that_hold_secrets(path: str) -> None:
     [
         *(".env.example", ".env.sample", "a/.env.template", ".env.dist", "env.ts", "env.py", "example.env", "env.d.ts"),
         *("id_rsa.pub", "secrets.py", "credentials.go", "tokens.json", "key.ts", "src/secrets/manager.py", "auth.json"),
-        *("environment.ts", "keys.md", "credentials.example.json", "docker/config.json", "password_reset.html"),
+        *(
+            "environment.ts",
+            "keys.md",
+            "credentials.example.json",
+            "docker/config.json",
+            "password_reset.html",
+            "htpasswd.c",
+        ),
     ],
 )
 def test_files_that_do_not(path: str) -> None:
