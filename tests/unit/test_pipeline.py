@@ -275,6 +275,19 @@ async def test_what_is_left_out_is_known_where_nothing_is_indexed(tmp_path: Path
     assert await project.restart().left_out(OPERATOR, project.corpus) == {"lock file": 1}
 
 
+async def test_what_stands_around_a_long_literal_is_indexed_with_its_lines(tmp_path: Path) -> None:
+    functions = [f"def area_{at}(width):\n    return width * {at}\n" for at in range(41)]
+    picture = "aZ3/" * 20_000
+    project = Project(
+        tmp_path, files={"icon.py": "\n".join([*functions[:20], f'ICON = "{picture}"\n', *functions[20:]])}
+    )
+    report = await project.run()
+    assert (report.added, report.left_out) == (1, ())
+    lines = {chunk.symbol: (chunk.start_line, chunk.end_line) for chunk in project.chunks}
+    assert (lines["area_0"], lines["ICON"], lines["area_40"]) == ((1, 2), (61, 61), (123, 124))
+    assert sum(len(chunk.text) for chunk in project.chunks) < 4_000
+
+
 async def test_a_file_that_is_left_out_now_is_removed(tmp_path: Path) -> None:
     project = Project(tmp_path)
     await project.run()
