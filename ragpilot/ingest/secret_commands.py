@@ -78,9 +78,14 @@ _ECHOED = re.compile(
     r"(?P<reader>--password-stdin|\bsudo[ \t]{1,4}-S|\bchpasswd\b|\bpasswd[ \t]{1,4}--stdin)"
 )
 
+_GIVEN = r"(?:[\"'],\s{0,40}(?=[\"'])|[ \t=]{0,4})"
 _HEADER = re.compile(
-    r"(?<![\w-])(?:-H|--header)(?:[ \t=]{0,4}|[\"'],\s{0,40})(?P<quote>\\?[\"'])"
-    r"(?P<name>[A-Za-z][\w-]{0,60}):[ \t]{0,4}(?P<value>[^\n\"']{1,4000})(?P=quote)"
+    rf"(?<![\w-])(?:-H|--header){_GIVEN}(?:(?P<quote>\\?[\"'])(?P<quoted>[^\n\"']{{1,4000}})(?P=quote)"
+    r"|(?P<bare>[^\s\"'`|;&<>(){}\\]{1,4000}))"
+)
+_NAMED = re.compile(r"(?P<name>[A-Za-z][\w-]{0,60}):[ \t]{0,4}(?P<value>.+)")
+_COOKIES = re.compile(
+    rf"(?<![\w-])(?:(?:-b|--cookie){_GIVEN}[\"']?|[\"']?Cookie:)(?P<value>[^\s\"'=]{{1,100}}=[^\n\"']{{1,4000}})"
 )
 _SECRET_HEADER = re.compile(r".*(?:token|secret|api-?key|auth|access-key|session|password)", re.IGNORECASE)
 _HEADER_VALUE = re.compile(r"(?:[A-Za-z][\w-]{0,24}[ \t]{1,4}(?:token=)?)?(?P<bare>[^\s,;=]{6,4000}={0,2})")
@@ -96,7 +101,7 @@ def find_in_commands(text: str, lowered: str) -> Iterator[Found]:
                 yield from literal_in(match, KIND)
     for place in places(text, ("-H", "--header")):
         if header := _HEADER.match(text, place):
-            yield from _in_header(header)
+            yield from _in_header(text, *header.span("bare" if header["quoted"] is None else "quoted"))
     for match in _ECHOED.finditer(text) if "echo" in text else ():
         user, colon, _ = match["bare"].partition(":")
         start, end = match.span("bare")
@@ -122,19 +127,24 @@ def places(text: str, anchors: Iterable[str]) -> Iterator[int]:
             at = text.find(anchor, at + len(anchor))
 
 
-def _in_header(header: re.Match[str]) -> Iterator[Found]:
+def _in_header(text: str, start: int, end: int) -> Iterator[Found]:
     """What a request's header proves who asks by: cookies, tokens and keys, if they look like it."""
-    name, start, end = header["name"].lower(), header.start("value"), header.end("value")
-    if name == "cookie":
-        found = list(_COOKIE.finditer(header.string, start, end))
-    elif name == "authorization" or _SECRET_HEADER.fullmatch(name):
-        whole = _HEADER_VALUE.fullmatch(header.string, start, end)
-        found = [whole] if whole and not header["value"].lower().startswith("basic") else []
-    else:
+    header = _NAMED.match(text, start, end)
+    if header is None:
         return
-    for match in found:
-        if is_literal(match["bare"]) and has_letters_and_digits(match["bare"]):
-            yield *match.span("bare"), "session-cookie" if name == "cookie" else "authorization-header"
+    name, value = header["name"].lower(), header["value"]
+    if name == "cookie":
+        yield from _cookies(text, *header.span("value"))
+    elif (name == "authorization" and not value.lower().startswith("basic")) or _SECRET_HEADER.fullmatch(name):
+        whole = _HEADER_VALUE.fullmatch(text, header.start("value"), end)
+        if whole and is_literal(whole["bare"]) and has_letters_and_digits(whole["bare"]):
+            yield *whole.span("bare"), "authorization-header"
+
+
+def _cookies(text: str, start: int, end: int) -> Iterator[Found]:
+    for cookie in _COOKIE.finditer(text, start, end):
+        if is_literal(cookie["bare"]) and has_letters_and_digits(cookie["bare"]):
+            yield *cookie.span("bare"), "session-cookie"
 
 
 def _own_options(text: str) -> Iterator[Found]:
@@ -146,6 +156,8 @@ def _own_options(text: str) -> Iterator[Found]:
         end = _end_of_command(text, command.end(), farthest)
         for match in _COMMANDS[(command.lastindex or 1) - 1][1].finditer(text, command.end(), end):
             yield from literal_in(match, KIND)
+        for cookies in _COOKIES.finditer(text, command.end(), end):
+            yield from _cookies(text, *cookies.span("value"))
         command = following
 
 

@@ -123,8 +123,8 @@ TOKEN_KINDS: tuple[TokenKind, ...] = (
         ("EAAA",),
         # Encoded binary data may begin like this, too: it goes on for longer, or in the next line.
         re.compile(
-            r"(?<![A-Za-z0-9+/]{32}[\"'\n])(?<![+/=])EAAA(?![\w-]{0,57}AAA)[A-Za-z0-9_-]{60}(?![A-Za-z0-9+/=_-])"
-            r"(?![\"',\\n\s+]{1,12}[A-Za-z0-9+/]{32})"
+            r"(?<![A-Za-z0-9+/]{56}[\"'\n])(?<![+/=])EAAA(?![\w-]{0,57}AAA)[A-Za-z0-9_-]{60}(?![A-Za-z0-9+/=_-])"
+            r"(?![\"',\\n\s+]{1,12}[A-Za-z0-9+/]{56})"
         ),
     ),
     _several("shopify-token", "shpat_ shpca_ shppa_ shpss_", r"[0-9a-fA-F]{32}"),

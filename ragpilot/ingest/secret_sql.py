@@ -14,11 +14,13 @@ KIND = "sql-password"
 _USERS = re.compile(
     r"(?:identified\s{1,8}(?:with\s{1,8}\S{1,40}\s{1,8})?(?:by|as)\s{1,8}(?:password\s{1,8})?"
     r"|(?:create|alter)\s{1,8}(?:user|role|login)\b[^;']{0,200}?\bpassword\s{0,8}=?\s{0,8}N?"
+    r"|update\s{1,8}[\w.\"`\[\]]{1,120}\s{1,8}set\s(?:[^;']|'[^'\n]{0,200}'){0,200}?[\s,.\"`\[]"
+    r"(?:\w{1,20}_)?pass(?:word|wd|_?hash)?[\"`\]]?\s{0,8}=\s{0,8}N?"
     r"|set\s{1,8}password\b[^;]{0,100}?=\s{0,8}(?:password\s{0,4}\(\s{0,4})?)"
     r"'(?P<quoted>[^'\n]{1,200})'",
     re.IGNORECASE,
 )
-_USERS_ANCHORS = ("identified", "create", "alter", "set")
+_USERS_ANCHORS = ("identified", "create", "alter", "set", "update")
 
 _INSERT = re.compile(
     r"(?:insert|replace)\s{1,8}(?:ignore\s{1,8}|or\s{1,8}\w{1,10}\s{1,8})?into\s{1,8}[\w.\"`\[\]\\]{1,120}\s{0,20}"

@@ -30,7 +30,7 @@ _NAMED_VALUE = re.compile(
     r"(?:(?P<password>passw(?:or)?d|passphrase|pwd|_pass(?![a-z]))|secret|token|credentials?"
     r"|(?:api|access|account|private|encryption|signing|auth|client)[_-]?key)"
     r"(?P<rest>[A-Za-z0-9_]{0,24})(?:[\"']\]?\s{0,3}(?P<comma>,)|[\"'\]]{0,3}\s{0,4}"
-    r"(?::\s{0,2}(?:str|string|&str)\s{0,3}=|:=|=>|->|[=:>]|(?P<compared>===?|!==?|\.equals\(|eq\s))|[\"']\s{1,4}value\s{0,3}=)\s{0,4}"
+    r"(?::\s{0,2}(?:str|string|&str)\s{0,3}=|:=|=>|->|[=:>]|(?P<compared>===?|!==?|\.equals(?:IgnoreCase)?\(|eq\s))|[\"']\s{1,4}value\s{0,3}=)\s{0,4}"
     r"(?P<call>(?:new\s{1,4})?[A-Za-z_][\w.:]{0,60}\(\s{0,20}(?:[A-Za-z_][\w.:]{0,60}\(\s{0,20})?)?"
     r"(?:(?:\(\s{0,60}){0,2}[brufln@$#]{0,2}(?P<quote>\\?(?:\"\"\"|'''|[\"'`]))(?P<quoted>(?:[^\"'`\s\\]|\\(?![\"'`])){6,500}+)(?P=quote)"
     r"|(?P<bare>[A-Za-z0-9+/_=.~!@$%^&*-]{12,200}+)(?=[ \t]{0,20}(?:[#;\"']|$|</)))",

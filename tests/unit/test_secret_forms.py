@@ -54,6 +54,7 @@ CODE = [
     f'if (user.password === "{S}") {{',
     f'if (password.equals("{S}")) {{',
     f'if ("{S}".equals(password)) {{',
+    f'if (password.equalsIgnoreCase("{S}")) {{',
     f'return "{S}" == user.password',
     f'hmac.compare_digest(password, "{S}")',
     f'if (strcmp(password, "{S}") == 0)',
@@ -87,7 +88,14 @@ FILES = [
     f"composer config -g github-oauth.github.com {S}",
     f'curl --header "Cookie: session={S}" https://api.example.org',
     f"curl -H 'Cookie: a=1; sid={S}; lang=en' https://api.example.org",
+    f'curl -b "session={S}" https://api.example.org',
+    f"curl --cookie 'lang=en; session={S}' https://api.example.org",
+    f"http GET https://api.example.org Cookie:session={S}",
+    f'subprocess.run(["curl", "-H", "Cookie: session={S}", url])',
     f'curl -H "Authorization: {S}" https://api.example.org',
+    f"curl -H Authorization:{S} https://api.example.org",
+    "UPDATE users SET password = 'letmein' WHERE id = 1;",
+    "UPDATE `users` SET name = 'ann; bob', user_pass='letmein' WHERE id = 1;",
     f'curl -H "Authorization: Token token={S}" https://api.example.org',
     f'curl -H "X-Auth-Token: {S}" https://api.example.org',
     "INSERT INTO users (email, password) VALUES ('a@example.org', 'letmein');",
@@ -321,6 +329,11 @@ INSERT INTO users (name, password) SELECT name, password FROM old;
 UPDATE users SET password = :password WHERE id = 1
 curl -H "Cookie: session=$SESSION" https://api.example.org
 curl -H "Cookie: lang=en" https://api.example.org
+curl -b cookies.txt https://api.example.org
+curl -b "session=$SESSION" https://api.example.org
+http GET https://api.example.org Cookie:lang=en
+UPDATE users SET name = 'password', note = 'Zx81kQ02mNpLL' WHERE id = 1
+update users set password = crypt($1, gen_salt('bf'))
 curl -H "Authorization: Bearer $TOKEN" https://api.example.org
 curl -H "Authorization: Bearer <token>" https://api.example.org
 curl -H "Authorization: Bearer ACCESS_TOKEN" https://api.example.org
@@ -383,6 +396,9 @@ PARTS = {
     "keys of putty": "Private-Lines: 999\naaaa\n",
     "hashes": "$2y$10$$apr1$$6$a$",
     "headers": '-H "Cookie: a=b;',
+    "updates": "update a set ",
+    "updates of quotes": "update a set '",
+    "cookies": "curl -b a=b;",
     "statements": "insert into a (password) values ",
     "rows": "insert into a (password) values ('a'),(",
     "columns": "insert into a (password, a, ",
