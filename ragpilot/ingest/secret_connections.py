@@ -33,7 +33,7 @@ _ORACLE = re.compile(
 )
 
 _LIBPQ_PASSWORD = re.compile(
-    r"password ?= ?(?:\\?'(?P<quoted>(?:[^'\\\n]|\\(?!')){1,200})\\?'"
+    r"password ?=(?: (?!\w{1,30} ?=))?(?:\\?'(?P<quoted>(?:[^'\\\n]|\\(?!')){1,200})\\?'"
     r"|(?P<bare>[^\s\"'`\\,;()]{1,200}+)(?=[\s\"'`\\]|$))"
 )
 _LIBPQ_NAMES = (

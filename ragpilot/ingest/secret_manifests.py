@@ -6,6 +6,7 @@ import base64
 import binascii
 import re
 from collections.abc import Generator, Iterator
+from itertools import pairwise
 
 from ragpilot.ingest.secret_commands import Found
 from ragpilot.ingest.secret_placeholders import is_literal
@@ -18,6 +19,10 @@ _YAML_KIND = re.compile(
 )
 _DATA = re.compile(r"(?:data|stringData):[ \t]{0,8}(?:#.*)?\r?")
 _ENTRY = re.compile(r"[ \t]*(?:\"[^\"]{1,253}\"|'[^']{1,253}'|[\w./-]{1,253}):[ \t]+(?P<value>\S.*?)[ \t]*\r?")
+_FLOW = re.compile(r"(?:data|stringData):[ \t]{1,8}\{(?P<entries>.*)\}[ \t]*(?:#.*)?\r?")
+_FLOW_ENTRY = re.compile(
+    r"(?<![\w./-])[\"']?[\w./-]{1,253}[\"']?:[ \t]+(?P<quote>[\"']?)(?P<value>[^\s\"',{}]+)(?P=quote)(?=[ \t]*(?:,|$))"
+)
 _BLOCK = re.compile(r"[|>][+-]?\d?[+-]?(?:[ \t]+#.*)?")
 _COMMENT = re.compile(r"[ \t]+#.*")
 _TEMPLATED = re.compile(r"\{\{|\$\{|\$\(|<\w")
@@ -25,7 +30,7 @@ _BETWEEN = ("---", "```", "~~~")
 _MOST_LINES = 500
 """How far from its kind a manifest is looked at, in either direction."""
 
-_JSON_OBJECT = "apiVersion"
+_JSON_OBJECT = re.compile(r"(?:\\?\"kind\\?\"\s{0,4}:\s{0,4}\\?\"\w{1,60}\\?\"\s{0,4},\s{0,60})?\\?\"apiVersion")
 _JSON_KIND = re.compile(r"\\?\"kind\\?\"\s{0,4}:\s{0,4}\\?\"Secret\\?\"")
 _JSON_DATA = re.compile(r"\\?\"(?:data|stringData)\\?\"\s{0,4}:\s{0,4}\{")
 _JSON_ENTRY = re.compile(
@@ -38,7 +43,7 @@ def find_in_manifests(text: str) -> Iterator[Found]:
     if "Secret" not in text or "ata" not in text:
         return
     yield from _in_yaml(text)
-    if _JSON_OBJECT in text:
+    if "apiVersion" in text:
         yield from _in_json(text)
 
 
@@ -96,6 +101,8 @@ def _values(text: str, start: int, column: int, kind_end: int) -> Generator[Foun
             elif depth <= column or first:
                 in_data = _DATA.fullmatch(line[column:]) is not None
                 encoded = line.startswith("data", column)
+                if flow := _FLOW.fullmatch(line[column:]):
+                    yield from _flow(flow["entries"], at + column + flow.start("entries"), encoded=encoded)
             elif in_data and (entry := _ENTRY.fullmatch(line)) is not None:
                 if _BLOCK.fullmatch(entry["value"]):
                     block, block_start, block_end = depth, 0, 0
@@ -105,6 +112,13 @@ def _values(text: str, start: int, column: int, kind_end: int) -> Generator[Foun
     if block >= 0:
         yield from _block(text, block_start, block_end)
     return at
+
+
+def _flow(entries: str, start: int, *, encoded: bool) -> Iterator[Found]:
+    """``data: {key: value, …}``, in one line."""
+    for entry in _FLOW_ENTRY.finditer(entries):
+        if _is_secret(entry["value"], encoded=encoded):
+            yield start + entry.start("value"), start + entry.end("value"), KIND
 
 
 def _block(text: str, start: int, end: int) -> Iterator[Found]:
@@ -137,15 +151,13 @@ def _is_secret(value: str, *, encoded: bool) -> bool:
 
 def _in_json(text: str) -> Iterator[Found]:
     """Each object from its ``apiVersion`` to the next one's: its kind may stand before its data or behind."""
-    at = text.find(_JSON_OBJECT)
-    while at >= 0:
-        following = text.find(_JSON_OBJECT, at + 1)
-        end = len(text) if following < 0 else following
-        if _JSON_KIND.search(text, at, end) is not None:
-            for data in _JSON_DATA.finditer(text, at, end):
-                entry = _JSON_ENTRY.match(text, data.end(), end)
-                while entry is not None:
-                    if _is_secret(entry["value"], encoded="stringData" not in data[0]):
-                        yield *entry.span("value"), KIND
-                    entry = _JSON_ENTRY.match(text, entry.end(), end)
-        at = following
+    starts = [start.start() for start in _JSON_OBJECT.finditer(text)]
+    for at, end in pairwise((*starts, len(text))):
+        if _JSON_KIND.search(text, at, end) is None:
+            continue
+        for data in _JSON_DATA.finditer(text, at, end):
+            entry = _JSON_ENTRY.match(text, data.end(), end)
+            while entry is not None:
+                if _is_secret(entry["value"], encoded="stringData" not in data[0]):
+                    yield *entry.span("value"), KIND
+                entry = _JSON_ENTRY.match(text, entry.end(), end)

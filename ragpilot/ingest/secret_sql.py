@@ -14,17 +14,21 @@ KIND = "sql-password"
 _USERS = re.compile(
     r"(?:identified\s{1,8}(?:with\s{1,8}\S{1,40}\s{1,8})?(?:by|as)\s{1,8}(?:password\s{1,8})?"
     r"|(?:create|alter)\s{1,8}(?:user|role|login)\b[^;']{0,200}?\bpassword\s{0,8}=?\s{0,8}N?"
-    r"|update\s{1,8}[\w.\"`\[\]]{1,120}\s{1,8}set\s(?:[^;']|'[^'\n]{0,200}'){0,200}?[\s,.\"`\[]"
+    r"|(?:update|(?:insert|replace)\s{1,8}into)\s{1,8}[\w.\"`\[\]]{1,120}\s{1,8}set\s(?:[^;']|'[^'\n]{0,200}'){0,200}?[\s,.\"`\[]"
     r"(?:\w{1,20}_)?pass(?:word|wd|_?hash)?[\"`\]]?\s{0,8}=\s{0,8}N?"
     r"|set\s{1,8}password\b[^;]{0,100}?=\s{0,8}(?:password\s{0,4}\(\s{0,4})?)"
     r"'(?P<quoted>[^'\n]{1,200})'",
     re.IGNORECASE,
 )
-_USERS_ANCHORS = ("identified", "create", "alter", "set", "update")
+_USERS_ANCHORS = ("identified", "create", "alter", "set", "update", "insert", "replace")
 
+_GAP = r"(?:[\s\"+.\\]|--[^\n]{0,200}\n){0,80}"
+"""Also the end of one string of code and the beginning of the next, and comments."""
 _INSERT = re.compile(
-    r"(?:insert|replace)\s{1,8}(?:ignore\s{1,8}|or\s{1,8}\w{1,10}\s{1,8})?into\s{1,8}[\w.\"`\[\]\\]{1,120}\s{0,20}"
-    r"\((?P<columns>[\w\s,\"`\[\]\\]{1,4000})\)\s{0,20}(?:overriding\s\w{1,10}\svalue\s{1,8})?values\s{0,20}",
+    r"(?:insert|replace)\s{1,8}(?:ignore\s{1,8}|or\s{1,8}\w{1,10}\s{1,8})?into\s{1,8}[\w.\"`\[\]\\]{1,120}"
+    + _GAP
+    + r"\("
+    r"(?P<columns>[\w\s,\"`\[\]\\+]{1,4000})\)" + _GAP + r"(?:overriding\s\w{1,10}\svalue\s{1,8})?values(?!\w)",
     re.IGNORECASE,
 )
 _PASSWORD_COLUMN = re.compile(
@@ -32,12 +36,12 @@ _PASSWORD_COLUMN = re.compile(
 )
 _SECRET_COLUMN = re.compile(r"(?:\w*_)?(?:secret|token|api_?key|secret_?key|private_?key)", re.IGNORECASE)
 _VALUE = re.compile(
-    r"\s{0,20}(?:(?P<call>\w{1,40}\(\s{0,8})?[NEnebx]?'(?P<quoted>(?:[^'\\]|''|\\.){0,20000}+)'"
-    r"(?(call)(?:[^()']|'[^']{0,200}'|\([^()]{0,200}\)){0,200}+\))(?:::\w{1,30})?"
+    r"\s{0,20}(?:(?P<call>\w{1,40}\(\s{0,8})?(?:[NEnebx]?'(?P<quoted>(?:[^'\\]|''|\\.){0,20000}+)'"
+    r"|\\?\"(?P<double>[^\"'\\\n]{0,400}+)\\?\")(?(call)(?:[^()']|'[^']{0,200}'|\([^()]{0,200}\)){0,200}+\))(?:::\w{1,30})?"
     r"|[^,()'\";]{1,200}+(?:\([^()]{0,400}\)[^,()';]{0,40})?)\s{0,20}",
     re.DOTALL,
 )
-_ROW = re.compile(r"\s{0,20},?\s{0,20}\(")
+_ROW = re.compile(_GAP + ",?" + _GAP + r"\(")
 _CODE = re.compile(r"[\"\s]")
 _LEAST_SECRET = 12
 
@@ -52,7 +56,7 @@ def find_in_sql(text: str, lowered: str) -> Iterator[Found]:
         insert = _INSERT.match(text, place) if place >= reached else None
         if insert is not None:
             reached = insert.end()
-            columns = [column.strip().strip('"`[]\\') for column in insert["columns"].split(",")]
+            columns = [column.strip(' \t\r\n"`[]+\\') for column in insert["columns"].split(",")]
             if any(_PASSWORD_COLUMN.fullmatch(name) or _SECRET_COLUMN.fullmatch(name) for name in columns):
                 reached = yield from _rows(text, insert.end(), columns)
 
@@ -65,8 +69,9 @@ def _rows(text: str, at: int, columns: list[str]) -> Generator[Found, None, int]
             value = _VALUE.match(text, at)
             if value is None:
                 return at
-            if value["quoted"] is not None and _is_secret(column, value["quoted"]):
-                yield *value.span("quoted"), KIND
+            group = "double" if value["quoted"] is None else "quoted"
+            if value[group] is not None and _is_secret(column, value[group]):
+                yield *value.span(group), KIND
             at = value.end()
             if text[at : at + 1] != ",":
                 break

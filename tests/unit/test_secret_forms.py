@@ -63,6 +63,7 @@ CODE = [
     f'password = (\n    "{S}"\n)',
     f'{{"password": ("{S}")}}',
     f'PASSWORDS = ["{S}", "{S}"]',
+    f'PASSWORDS = [\n    "{S}",  # of ann\n    "{S}",\n]',
     f'PASSWORDS: list[str] = ["{S}"]',
     f'PASSWORDS = {{"ann": "{S}", "bob": "{S}"}}',
     f'passwords := []string{{"{S}"}}',
@@ -94,6 +95,10 @@ FILES = [
     f'subprocess.run(["curl", "-H", "Cookie: session={S}", url])',
     f'curl -H "Authorization: {S}" https://api.example.org',
     f"curl -H Authorization:{S} https://api.example.org",
+    "INSERT INTO users (id, password) VALUES\n  (1, 'letmein'),\n  -- ann's\n  (2, 'letmein');",
+    "execute(\"INSERT INTO users (name, password) \"\n    \"VALUES ('ann', 'letmein')\")",
+    '$sql = \'INSERT INTO users (name, password) VALUES ("ann", "letmein")\';',
+    "INSERT INTO users SET name = 'ann', password = 'letmein';",
     "UPDATE users SET password = 'letmein' WHERE id = 1;",
     "UPDATE `users` SET name = 'ann; bob', user_pass='letmein' WHERE id = 1;",
     f'curl -H "Authorization: Token token={S}" https://api.example.org',
@@ -233,6 +238,14 @@ def test_secrets_are_found_in_json(*, kind_first: bool) -> None:
     assert items[1]["data"] == {"foo": hidden, "bar": hidden}
 
 
+def test_secrets_are_found_in_one_line_of_yaml_and_in_json_that_begins_with_its_kind() -> None:
+    hidden = "[redacted:kubernetes-secret]"
+    text = f'kind: Secret\nstringData: {{foo: {PLAIN}, "b.c": "{PLAIN}"}}\n'
+    assert redact(text)[0] == text.replace(PLAIN, hidden)
+    text = f'{{"kind": "Secret", "apiVersion": "v1", "stringData": {{"foo": "{PLAIN}"}}}}'
+    assert redact(text)[0] == text.replace(PLAIN, hidden)
+
+
 def test_placeholders_of_a_secret_stay() -> None:
     sample = base64.b64encode(b"changeme").decode()
     text = f"kind: Secret\ndata:\n  a: {sample}\n  b: <base64>\n  c: {{{{ .Values.c | b64enc }}}}\n  d: ${{D}}\n"
@@ -293,6 +306,7 @@ dsn = "host=db user=app password=%s dbname=x"
 dsn = f"host={host} user={user} password={password} dbname=x"
 dsn = "host=db user=app password=<password>"
 dsn = "host=localhost user=postgres password=postgres dbname=postgres"
+dsn = "host= user= password= port= database="
 dsn = "host=$HOST user=$USER password=$PASSWORD"
 connect(host=host, user=user, password=word, dbname=x)
 User(username='ann', password=SecretStr('**********'))
@@ -398,6 +412,9 @@ PARTS = {
     "headers": '-H "Cookie: a=b;',
     "updates": "update a set ",
     "updates of quotes": "update a set '",
+    "gaps": "insert into a(password)" + "\n" * 60 + "values",
+    "flow": "kind: Secret\ndata: {a: b, a: b,",
+    "kinds in json": '"kind":"a","apiVersion"',
     "cookies": "curl -b a=b;",
     "statements": "insert into a (password) values ",
     "rows": "insert into a (password) values ('a'),(",
