@@ -83,7 +83,7 @@ def _is_password(match: re.Match[str], text: str) -> bool:
         return False
     if _READ_BY_PROGRAMS.fullmatch(name):
         # In code, a bare word behind a blank is the name of another variable.
-        return quoted is not None or joint.strip() not in ("=", ":=", ",") or joint == "="
+        return quoted is not None or joint.strip(" \t\"']") not in ("=", ":=", ",") or joint == "="
     looks_like_one = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
     return joint == "=" and len(value) >= _LEAST and looks_like_one and _PASSWORD_NAME.fullmatch(name) is not None
 

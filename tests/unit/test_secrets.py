@@ -281,6 +281,8 @@ POSTGRES_PASSWORD: postgres
 POSTGRES_PASSWORD: ${{ secrets.DATABASE }}
 DB_PASSWORD = os.environ["DB_PASSWORD"]
 DB_PASSWORD = read_password()
+System.setProperty("MYSQL_PASSWORD", dbPassword);
+os.environ["PGPASSWORD"] = word
 RESET_PASSWORD = "reset"
 ENABLE_PASSWORD=true
 ERROR_WRONG_PASSWORD=1045
