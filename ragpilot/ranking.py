@@ -238,10 +238,19 @@ def collapse(ranked: Sequence[Ranked], *, most: int, weights: Weights | None = N
 
 
 def _alike(left: frozenset[str], right: frozenset[str], share: float) -> bool:
-    smaller, larger = sorted((len(left), len(right)))
-    if not larger or smaller / larger < share:
-        return larger == 0
-    return len(left & right) >= share * len(left | right)
+    """Whether the words in common are at least ``share`` of all; most pairs are told apart by a dozen words."""
+    smaller, larger = sorted((left, right), key=len)
+    both = len(left) + len(right)
+    # Of the smaller's words so many may be missing from the larger: common / (both - common) >= share.
+    spare = len(smaller) - share * both / (1.0 + share) + 1e-9
+    missing = 0
+    for word in smaller:
+        if word not in larger:
+            missing += 1
+            if missing > spare:
+                return False
+    common = len(smaller) - missing
+    return common >= share * (both - common)
 
 
 def spread(ranked: Sequence[Ranked], *, per_document: int, k: int) -> list[Ranked]:
