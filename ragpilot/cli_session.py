@@ -11,10 +11,10 @@ from uuid import uuid4
 
 from ragpilot.actors import command_token, resolve_actor
 from ragpilot.bootstrap import Application, build
-from ragpilot.cli_sharing import shared
+from ragpilot.cli_sharing import ENDS_WITH_ITS_RUN, shared
 from ragpilot.config import CorpusSettings, Environment
 from ragpilot.corpora import resolve_corpus
-from ragpilot.errors import AuthenticationError
+from ragpilot.errors import AuthenticationError, RagPilotError, ServerUnreachableError
 from ragpilot.events import AnswerEvent
 from ragpilot.ingest.plan import IngestPlan
 from ragpilot.runtime import OwnerLock, Role, existing_token, find_server
@@ -78,6 +78,12 @@ async def open_session(environment: Environment, role: Role, environ: Mapping[st
         backend = Backend(record.address, token or local)
         try:
             yield ServerSession(backend)
+        except RagPilotError as error:
+            if record.idle_exit == ENDS_WITH_ITS_RUN and error.code in ("server_unreachable", "shutting_down"):
+                raise ServerUnreachableError(
+                    "The run of `ragpilot index` that answered has ended.", hint="Ask again."
+                ) from error
+            raise
         finally:
             await backend.aclose()
         return

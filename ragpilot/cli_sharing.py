@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 HOST: Final = "127.0.0.1"
 SOON_SECONDS: Final = 1.5
 """What ends sooner is waited for instead; the server's modules alone take a third of a second to load."""
+ENDS_WITH_ITS_RUN: Final = 0.0
+"""What the record of such a server says of when it leaves."""
 LAST_ANSWER_SECONDS: Final = 30.0
 """How long an answer that is being written may keep a run's process after its end."""
 
@@ -89,7 +91,7 @@ async def _listen(
     )
     listener = Listener.bound(HOST, 0)
     lock.announce(listener.address)
-    with server_record(environment.state, listener.address, idle_exit=0.0):
+    with server_record(environment.state, listener.address, idle_exit=ENDS_WITH_ITS_RUN):
         serving = asyncio.create_task(serve_app(app, listener, stop))
         await over.wait()
         if not serving.done():

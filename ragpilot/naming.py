@@ -70,6 +70,8 @@ def defines(chunk: Chunk, symbol: str) -> float:
     Small constants and prototypes share a chunk, whose title lists the first of them: there, the name at the head
     of a row is the named one too.
     """
+    if " " in symbol:  # an operation of an API: GET /orders
+        return float(symbol.rstrip("/") == (chunk.symbol or "").rstrip("/"))
     asked = [part for part in re.split(r"[.:#>-]+", symbol) if part]
     own = [part for part in re.split(r"[.:#>\s]+", chunk.symbol or "") if part]
     if not asked:

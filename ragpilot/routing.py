@@ -66,8 +66,19 @@ _SMALL_TALK = re.compile(
     )\W*$""",
     re.IGNORECASE | re.VERBOSE,
 )
-_QUOTE = re.compile(r"\"[^\"\n]*\s[^\"\n]*\"|“[^”\n]*\s[^”\n]*”|`[^`\n]*\s[^`\n]*`")
-_QUOTED_WORD = re.compile(r"[`\"“]([^`\"“”\s]+)[`\"”]")
+_QUOTE = re.compile(
+    r"\"[^\"\n]*\s[^\"\n]*\"|“[^”\n]*\s[^”\n]*”|`[^`\n]*\s[^`\n]*`|(?<!\w)'[^'\n]*\s[^'\n]*'(?!\w)|‘[^’\n]*\s[^’\n]*’"
+)
+_QUOTED_WORD = re.compile(r"(?:[`\"“‘]|(?<!\w)')([^`\"“”‘’'\s]+)(?:[`\"”’]|'(?!\w))")
+_MESSAGE = re.compile(
+    r"^\W*(?:why (?:do|did|am) (?:i|we) (?:get|getting|see|seeing)"
+    r"|(?:what|who) (?:raises|throws|causes|prints|logs|says))"
+    r" (?:(?:the|this|an?) )?(?:(?:error|exception|message|warning)\b:? ?)?(?P<message>\S.+)$",
+    re.IGNORECASE,
+)
+"""Who asks for a message, and does not quote it."""
+_ROUTE = re.compile(r"\b(GET|PUT|POST|DELETE|PATCH|HEAD|OPTIONS|TRACE) (/[^\s?\"'`,]*)")
+"""An operation of an API."""
 _IDENTIFIER = re.compile(r"^[\w$@]+(?:(?:\.|::|->|#)[\w$@]+)*(?:\(\))?$")
 _CODE_WORD = re.compile(r"\w+(?:\.|::|->|#)\w+|\w*_\w+|[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*|\w+\(\)")
 _USED = re.compile(
@@ -121,7 +132,8 @@ def named_symbols(question: str) -> tuple[str, ...]:
     bare = question.strip().rstrip("?").strip("`\"' ")
     found = [bare] if is_symbol(question) else _CODE_WORD.findall(question)
     quoted = [word for word in _QUOTED_WORD.findall(question) if _IDENTIFIER.match(word)]
-    return tuple(dict.fromkeys(word.removesuffix("()") for word in (*found, *quoted)))
+    routes = [f"{method} {path}" for method, path in _ROUTE.findall(question)]
+    return tuple(dict.fromkeys([*(word.removesuffix("()") for word in (*found, *quoted)), *routes]))
 
 
 def named_phrases(question: str) -> tuple[str, ...]:
@@ -130,7 +142,8 @@ def named_phrases(question: str) -> tuple[str, ...]:
     What is quoted, all of a question, which may be a message, and what somebody looks for the uses of.
     """
     quoted = [found[1:-1] for found in _QUOTE.findall(question)]
-    said = [words(phrase) for phrase in (*quoted, question)]
+    message = _MESSAGE.match(question)
+    said = [words(phrase) for phrase in (*quoted, *([message["message"]] if message else ()), question)]
     phrases = [" ".join(phrase) for phrase in said if len(phrase) <= _LONGEST_PHRASE and _says_something(phrase)]
     return tuple(dict.fromkeys([*phrases, *_USED.findall(question)]))
 

@@ -33,6 +33,10 @@ OWNER_RECORD = "owner.json"
 SERVER_RECORD = "server.json"
 TOKEN = "token"  # noqa: S105 - the name of a file, not a token
 
+SERVED_HINT = (
+    "That server can be asked. One that the terminal UI or `--watch` has started leaves after ten idle minutes; to have"
+    " its place at once, end its process."
+)
 IN_USE_HINT = "Wait until it ends; beside a running `ragpilot serve`, commands share the index."
 
 ANSWER_SECONDS = 6.0
@@ -99,7 +103,8 @@ class OwnerLock:
             self._lock.acquire(timeout=LOCK_SECONDS, poll_interval=0.02)
         except Timeout:
             holder = _owner_record(self._state) or "another process"
-            raise StoreInUseError(f"The index in {self._state} is in use by {holder}.", hint=IN_USE_HINT) from None
+            hint = SERVED_HINT if isinstance(holder, Owner) and holder.role == "serve" else IN_USE_HINT
+            raise StoreInUseError(f"The index in {self._state} is in use by {holder}.", hint=hint) from None
         except OSError as error:
             if error.errno in _NOT_WRITABLE:
                 raise _not_writable(self._state, os.strerror(error.errno)) from None

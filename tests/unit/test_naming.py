@@ -80,6 +80,13 @@ def test_a_chunk_is_called_by_its_symbol_its_file_and_its_words_each_once() -> N
     assert names_of(defining, asked) == ["use_evalex", "run.py"]
 
 
+def test_an_operation_is_named_by_its_method_and_its_path() -> None:
+    read, write = (replace(chunk("api.yaml", "…"), symbol=f"{method} /users") for method in ("GET", "POST"))
+    asked = asked_of("what does GET /users do?")
+
+    assert (names_of(read, asked), names_of(write, asked)) == (["GET /users"], [])
+
+
 def ordered(question: str, *chunks: Chunk) -> list[str]:
     retrieval_plan = plan(question, top_k=None, default_k=8, source_types=frozenset())
     candidates = [

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from ragpilot import routing
 from ragpilot.routing import Intent, classify_intent, is_symbol, named_files, named_lines, named_symbols, plan
 
 
@@ -92,3 +93,30 @@ def test_places_that_a_question_names() -> None:
         ("b.go", 7, 7),
     )
     assert named_lines("src/app.py at 10:30") == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "phrase"),
+    [
+        ("what raises 'Could not import'?", "Could not import"),
+        ('what raises "Could not import"?', "Could not import"),
+        ("what raises `Could not import`?", "Could not import"),
+        ("what raises \u2018Could not import\u2019?", "Could not import"),
+        ("why do I get the error unknown type?", "unknown type"),
+        ("who says key pair missing", "key pair missing"),
+        ("pomegranate exhausted", "pomegranate exhausted"),
+        ("where is frobnicate called?", "frobnicate"),
+    ],
+)
+def test_a_message_that_a_question_asks_for(question: str, phrase: str) -> None:
+    assert phrase in routing.named_phrases(question)
+
+
+def test_an_apostrophe_quotes_nothing() -> None:
+    assert routing.classify_intent("what's the user's and the group's name?") is not Intent.EXACT_QUOTE
+    assert routing.named_symbols("don't they've 'x'?") == ("x",)
+
+
+def test_operations_that_a_question_names() -> None:
+    assert routing.named_symbols("what does GET /orders/{id} do?") == ("GET /orders/{id}",)
+    assert routing.named_symbols("get the /orders") == ()
