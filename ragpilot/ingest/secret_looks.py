@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from itertools import pairwise
 
 from ragpilot.ingest.secret_placeholders import is_placeholder
 
@@ -17,6 +18,7 @@ _SPEAKABLE = re.compile(r"(?=[^aeiouy]{0,4}[aeiouy])(?!\w*?[^aeiouy]{4})", re.IG
 _SEPARATORS = re.compile(r"[-_./: ]+")
 _WORDS_SHARE, _WORDS_MEAN = 0.75, 4.5
 """How much of a value its words make up, and their mean length: by chance they are few and short."""
+_JUMBLED_LEAST, _JUMBLED_SHARE = 10, 0.5
 _ENTROPY_QUOTED, _ENTROPY_BARE, _ENTROPY_SHARE = 3.0, 3.3, 0.8
 
 
@@ -44,6 +46,15 @@ def has_letters_and_digits(value: str) -> bool:
 def is_mixed(part: str) -> bool:
     """Whether a part has letters of both cases and digits, as what was encoded has and names seldom have."""
     return all(any(map(test, part)) for test in (str.isupper, str.islower, str.isdigit))
+
+
+def is_jumbled(value: str) -> bool:
+    """Whether letters alone are too mixed for a word or a name, in their case and in what can be spoken of them."""
+    if not value.isalpha() or len(value) < _JUMBLED_LEAST or is_placeholder(value):
+        return False
+    changes = sum(one.islower() and other.isupper() for one, other in pairwise(value))
+    said = sum(len(word) for word in _WORD.findall(value) if _SPEAKABLE.match(word))
+    return changes > 1 and said < _JUMBLED_SHARE * len(value)
 
 
 def is_words(value: str) -> bool:

@@ -9,11 +9,13 @@ from ragpilot.ingest.access_files import token_hashes
 from ragpilot.ingest.secret_code import find_in_code
 from ragpilot.ingest.secret_commands import find_in_commands, places
 from ragpilot.ingest.secret_connections import find_in_connections
+from ragpilot.ingest.secret_fallbacks import find_in_fallbacks
 from ragpilot.ingest.secret_files import find_in_files
-from ragpilot.ingest.secret_looks import is_mixed, is_words, looks_random
+from ragpilot.ingest.secret_looks import is_jumbled, is_mixed, is_words, looks_random
 from ragpilot.ingest.secret_manifests import find_in_manifests
 from ragpilot.ingest.secret_patterns import TOKEN_KINDS, TokenKind
 from ragpilot.ingest.secret_places import find_in_places
+from ragpilot.ingest.secret_settings import find_in_settings
 from ragpilot.ingest.secret_sql import find_in_sql
 
 _KEY_BEGIN = re.compile(r"-----BEGIN ([A-Z0-9 ]{0,40})PRIVATE KEY(?: BLOCK)?-----")
@@ -23,11 +25,12 @@ _KEY_BODY = re.compile(r"(?:[\s\\nrt\"'+,|>#*/;.:-]{0,40}[A-Za-z0-9+/=]{32,200})
 _KEY_LETTERS = re.compile(r"[A-Za-z0-9+/]{24}")
 
 _NAME_ANCHORS = tuple(
-    "passw passphrase pwd _pass secret token credential api access account private encryption signing auth"
-    " client".split()
+    "pass pwd secret token credential api access account private encryption signing auth client".split()
 )
 _NAMED_VALUE = re.compile(
-    r"(?:(?P<password>passw(?:or)?d|passphrase|pwd|_pass(?![a-z]))|secret|token|credentials?"
+    r"(?:(?P<password>passw(?:or)?d|passphrase|pwd"
+    r"|(?:(?<![a-z0-9])|(?<=db)|(?<=ftp|key)|(?<=user|smtp|mail|root|auth)|(?<=mysql|redis|admin|store))pass(?![a-z]|_[a-z]))"
+    r"|secret|token|credentials?"
     r"|(?:api|access|account|private|encryption|signing|auth|client)[_-]?key)"
     r"(?P<rest>[A-Za-z0-9_]{0,24})(?:[\"']\]?\s{0,3}(?P<comma>,)|[\"'\]]{0,3}\s{0,4}"
     r"(?::\s{0,2}(?:str|string|&str)\s{0,3}=|:=|=>|->|[=:>]|(?P<compared>===?|!==?|\.equals(?:IgnoreCase)?\(|eq\s))|[\"']\s{1,4}value\s{0,3}=)\s{0,4}"
@@ -84,6 +87,8 @@ def _find(text: str) -> Iterator[tuple[int, int, str]]:
     yield from find_in_code(text, lowered)
     yield from find_in_files(text)
     yield from find_in_manifests(text)
+    yield from find_in_settings(text, lowered)
+    yield from find_in_fallbacks(text)
 
 
 def _lowered(text: str) -> str:
@@ -142,7 +147,8 @@ def _named_values(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
             continue  # a call that decodes a key is given nothing else; any other may be given anything
         if not match["password"] and is_words(match[group]):
             continue
-        if looks_random(match[group], quoted=group == "quoted"):
+        jumbled = match["password"] and group == "quoted" and not match["call"] and is_jumbled(match[group])
+        if jumbled or looks_random(match[group], quoted=group == "quoted"):
             yield *match.span(group), "assigned-secret"
 
 
