@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ragpilot.ingest.access_files import token_hashes
+from ragpilot.ingest.secret_arguments import find_in_arguments
 from ragpilot.ingest.secret_code import find_in_code
 from ragpilot.ingest.secret_commands import find_in_commands, places
 from ragpilot.ingest.secret_connections import find_in_connections
@@ -89,6 +90,7 @@ def _find(text: str) -> Iterator[tuple[int, int, str]]:
     yield from find_in_manifests(text)
     yield from find_in_settings(text, lowered)
     yield from find_in_fallbacks(text)
+    yield from find_in_arguments(text, lowered)
 
 
 def _lowered(text: str) -> str:

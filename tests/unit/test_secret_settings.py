@@ -51,6 +51,15 @@ FOUND = [
     "ENV['API_TOKEN'] ||= '%Zk39fKq02mXw%'",
     "ENV.fetch('SECRET') { '%Zk39fKq02mXw%' }",
     "'secret' => env('S', '%Zk39fKq02mXw%'),",
+    'Credentials.builder().password("%hunt#er2Ya%").build()',
+    'Client.builder().apiKey("%Zk39fKq02mXw%").build()',
+    'DriverManager.getConnection(url, "u", "%letmein%")',
+    'DriverManager.getConnection("jdbc:x://h/db", "u", "%hunter2Ya%")',
+    'new PDO($dsn, "root", "%hunter2Ya%")',
+    "headers['Authorization'] = 'Bearer %Zk39fKq02mXwq8%'",
+    "helm upgrade shop . --set db.password=%letmein%",
+    "helm upgrade shop . --set image.tag=v12,db.password=%hunter2Ya%,replicas=2",
+    "https://api.example.org/c?api_key=%Zk39fKq02mXw%",
 ]
 
 
@@ -59,7 +68,7 @@ def test_secrets_are_replaced_by_entry_and_fallback(text: str) -> None:
     before, secret, behind = text.split("%")
     redacted, kinds = redact(before + secret + behind)
     assert redacted == f"{before}[redacted:{kinds[0]}]{behind}"
-    assert kinds in (("assigned-secret",), ("environment-password",))
+    assert kinds in (("assigned-secret",), ("environment-password",), ("authorization-header",))
 
 
 HARMLESS = [
@@ -102,6 +111,18 @@ HARMLESS = [
     "ENV.fetch('SECRET') { raise 'SECRET2 is missing' }",
     "ENV['API_TOKEN'] ||= other_token2",
     "env('APP_SECRET', null)",
+    'builder.apiKey("your-api-key-1")',
+    'builder.apiKey("payments.api.key2")',
+    "DriverManager.getConnection(url, user, password)",
+    'DriverManager.getConnection(url, "root", "")',
+    'pool.getConnection(url, "u", "password")',
+    "new PDO($dsn, $user, $password)",
+    'new PDO($dsn, "root", getenv("DB_PASS"))',
+    "headers['Authorization'] = 'Bearer ' + token2",
+    "headers['Authorization'] = 'Bearer <token1>'",
+    "headers['Authorization'] = 'Bearer your-token-1'",
+    "helm upgrade shop . --set db.password=$DB_PASSWORD,image.tag=hunter2Ya",
+    "https://api.example.org/c?api_key=YOUR_KEY_1",
     'newPassword = "HTTPSProxyForUsers"',
     'password = "NewPasswordForUser"',
 ]
@@ -113,7 +134,17 @@ def test_what_is_near_stays(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["password: a1", "password: hunter2Ya\n", "name: A\n value: ", "process.env.A", "pass=", " - \n"]
+    "part",
+    [
+        "password: a1",
+        "password: hunter2Ya\n",
+        "name: A\n value: ",
+        "process.env.A",
+        "pass=",
+        " - \n",
+        "--set a=b,",
+        "getConnection(",
+    ],
 )
 def test_time_is_linear(part: str) -> None:
     text = part * (1_000_000 // len(part))
