@@ -318,7 +318,7 @@ def test_a_caller_in_another_module_is_followed() -> None:
     assert unscoped(asks, []) == unscoped(asks, [good, bad]) == {"g"}
 
 
-@pytest.mark.parametrize("principals", [set(), {"user:ann"}, {"team:b", "team:a"}], ids=str)
+@pytest.mark.parametrize("principals", [set(), {"user:ann"}, {"team:b", "team:a"}], ids=["none", "one", "two"])
 def test_both_predicates_ask_for_exactly_the_principals(principals: set[str]) -> None:
     actor = Actor("ann", frozenset(principals))
     for where in (edge_filters.readable_by(actor), qdrant_filters.readable_by(actor)):
