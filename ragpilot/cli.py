@@ -172,7 +172,7 @@ def index(
     A PATH inside a corpus narrows the run to it; one that is gone is removed from the index. A PATH outside every
     corpus becomes a corpus of its own, named after its folder.
     """
-    from ragpilot.cli_commands import IndexOptions, run_index
+    from ragpilot.cli_index import IndexOptions, run_index
 
     path = start.place(path, gone=not (plan or watch))
     options = IndexOptions(rebuild=rebuild, quiet=quiet, bodies=not no_bodies, broad=yes, as_json=as_json)

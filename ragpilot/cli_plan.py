@@ -11,7 +11,8 @@ from typing import Final
 from ragpilot import cli_output as out
 from ragpilot.actors import command_token
 from ragpilot.adhoc import Part
-from ragpilot.cli_commands import DONE, FAILED, IndexOptions, Target, find_target
+from ragpilot.cli_commands import DONE, FAILED
+from ragpilot.cli_index import IndexOptions, Target, find_target
 from ragpilot.cli_session import plan, store_actor
 from ragpilot.config import Environment
 from ragpilot.corpora import NO_CORPUS, may_know

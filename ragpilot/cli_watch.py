@@ -17,7 +17,8 @@ from typing import Any, Final, Protocol
 
 from ragpilot import cli_output as out
 from ragpilot.adhoc import Part, forget, remember
-from ragpilot.cli_commands import DONE, IndexOptions, find_target
+from ragpilot.cli_commands import DONE
+from ragpilot.cli_index import IndexOptions, find_target
 from ragpilot.cli_launch import connect
 from ragpilot.cli_progress import reporter
 from ragpilot.config import Environment

@@ -113,11 +113,6 @@ class Collections:
         self._open: dict[str, Collection] = {}
         self._lock = FileLock(root / ".owner.lock", thread_local=False)
 
-    @property
-    def open_count(self) -> int:
-        """Collections that are open now."""
-        return len(self._open)
-
     def record(self, corpus: str) -> CollectionRecord | None:
         """What is known of a collection without opening it; None where there is none."""
         if corpus in self._open:

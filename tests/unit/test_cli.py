@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ragpilot import cli, cli_commands, cli_output
+from ragpilot import cli, cli_commands, cli_index, cli_output
 from ragpilot.cli_session import IngestEvent, Session
 from ragpilot.config import Environment
 from ragpilot.errors import (
@@ -140,6 +140,7 @@ def install(monkeypatch: pytest.MonkeyPatch, session: FakeSession, *, touched: b
         yield session
 
     monkeypatch.setattr(cli_commands, "open_session", opened)
+    monkeypatch.setattr(cli_index, "open_session", opened)
     if touched:
         monkeypatch.setattr(cli_commands, "_untouched", lambda *_: False)
     return session
@@ -393,7 +394,7 @@ def test_a_path_that_is_gone_is_indexed_while_something_of_it_is_in_the_index(
 
 
 def test_index_follows_the_run_that_the_server_is_at(work: Path, monkeypatch: pytest.MonkeyPatch, capture: Any) -> None:
-    monkeypatch.setattr(cli_commands, "TURN_SECONDS", 0.0)
+    monkeypatch.setattr(cli_index, "TURN_SECONDS", 0.0)
     busy = IngestRunningError("A run of ingestion is under way.")
     session = FakeSession(runs=[[busy], [busy], [report()]], address="http://127.0.0.1:5200")
     install(monkeypatch, session)

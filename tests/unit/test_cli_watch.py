@@ -14,7 +14,7 @@ import pytest
 
 from ragpilot import cli, cli_watch
 from ragpilot.adhoc import remembered
-from ragpilot.cli_commands import IndexOptions
+from ragpilot.cli_index import IndexOptions
 from ragpilot.cli_session import IngestEvent
 from ragpilot.config import Environment
 from ragpilot.errors import (
