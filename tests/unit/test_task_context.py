@@ -14,11 +14,13 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from ragpilot import bootstrap, task_context
+from ragpilot import bootstrap, task_context, task_index
 from ragpilot.config import CorpusSettings, Environment, RetrievalSettings, Settings
 from ragpilot.errors import EmbedderUnavailableError, StoreUnavailableError
 from ragpilot.runtime import Owner, OwnerLock, ServerRecord, owner
+from ragpilot.searching import SearchService
 from ragpilot.task_context import query_rag_for_task, query_rag_for_task_sync, task_query
+from ragpilot.task_index import opened_index
 from ragpilot.types import Actor
 from server.app import create_app
 from tests.builders import chunk
@@ -393,15 +395,29 @@ async def test_beside_a_running_loop_and_past_its_time(monkeypatch: pytest.Monke
 
 
 @pytest.mark.asyncio
-async def test_calls_from_threads_share_what_is_opened(opening: Opening) -> None:
+async def test_calls_from_threads_share_what_is_opened(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
+    opening.gate = asyncio.Event()
+    came = 0
+
+    @asynccontextmanager
+    async def opened(environment: Environment, build: task_index.Build) -> AsyncIterator[SearchService]:
+        """It is open only when the last of them has come."""
+        nonlocal came
+        came += 1
+        if came == 20:
+            assert opening.gate
+            opening.gate.set()
+        async with opened_index(environment, build) as searcher:
+            yield searcher
+
     def ask(_: int) -> str:
         return query_rag_for_task_sync(*TASK, actor=ANN)
 
+    monkeypatch.setattr(task_context, "opened_index", opened)
     with ThreadPoolExecutor(20) as pool:
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(20):
             texts = await asyncio.gather(*(loop.run_in_executor(pool, ask, n) for n in range(20)))
     assert all("core/prompting.py" in text for text in texts)
-    # Few openings, one after the other: late threads may meet the last one when it has just closed.
-    assert len(opening.holders) < 5
+    assert len(opening.holders) == 1
     assert owner(opening.state) is None
