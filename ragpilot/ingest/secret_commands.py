@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from ragpilot.ingest.secret_looks import has_letters_and_digits
 from ragpilot.ingest.secret_placeholders import is_literal
@@ -37,29 +38,50 @@ def _option(names: str, separator: str = _NEXT, value: str = VALUE) -> re.Patter
 _EITHER = f"(?:{_NEXT})?"
 """Also nothing at all: ``-ppassword``."""
 _LOGIN = _option("-p|--password")
-_COMMANDS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("curl", _option(r"-[a-zA-Z#]{0,8}[uU]|--user|--proxy-user", _EITHER, _USER_AND)),
-    (r"https?|xhs?", _option(r"-a|--auth", _EITHER, _USER_AND)),
-    (r"mysql(?:dump|admin|import|show|check|slap|sh)?|mariadb(?:-\w{1,10})?", _option("-p", "")),
-    ("sshpass", _option("-p", _EITHER)),
-    (r"(?:docker|podman|nerdctl|buildah|skopeo|oras|crane auth|helm registry|az acr|az|oc|cf) login", _LOGIN),
-    (r"mongo(?:sh|dump|restore|export|import)?", _LOGIN),
-    ("redis-cli", _option("-a|--pass")),
-    (r"ldap(?:search|add|modify|delete|passwd|whoami)", _option("-w", _EITHER)),
-    (r"sqlcmd|bcp|osql|isql", _option("-P", _EITHER)),
-    (r"zip|unzip", _option("-P")),
-    (r"7z[ar]?", _option("-p", "")),
-    (r"keytool|jarsigner|apksigner", _option(r"-{1,2}(?:storepass|keypass|srcstorepass|deststorepass)")),
-    ("openssl", re.compile(f"(?<![\\w-])pass:{_BARE}")),
-    (r"smbclient|rpcclient", _option("-U|--user", _EITHER, _USER_AND.replace(":", "%").replace("(?%", "(?:"))),
-    (
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """Commands that take a password alike."""
+
+    names: tuple[str, ...]
+    """Every one begins with one of these."""
+    whole: re.Pattern[str]
+    takes: re.Pattern[str]
+    """An option and its value."""
+
+
+def _command(names: str, takes: re.Pattern[str], *, rest: str = "") -> _Command:
+    """Of ``names`` between bars, each with what the expression ``rest`` matches behind it."""
+    whole = re.compile(rf"(?:(?<![\w.:@=$-])|(?<=\\n))(?:{names}){rest}(?![\w.:-])")
+    return _Command(tuple(names.split("|")), whole, takes)
+
+
+_COMMANDS = (
+    _command("curl", _option(r"-[a-zA-Z#]{0,8}[uU]|--user|--proxy-user", _EITHER, _USER_AND)),
+    _command("http|xh", _option(r"-a|--auth", _EITHER, _USER_AND), rest="s?"),
+    _command("mysql", _option("-p", ""), rest="(?:dump|admin|import|show|check|slap|sh)?"),
+    _command("mariadb", _option("-p", ""), rest=r"(?:-\w{1,10})?"),
+    _command("sshpass", _option("-p", _EITHER)),
+    _command("docker login|podman login|nerdctl login|buildah login|skopeo login|oras login", _LOGIN),
+    _command("crane auth login|helm registry login|az acr login|az login|oc login|cf login", _LOGIN),
+    _command("mongo", _LOGIN, rest="(?:sh|dump|restore|export|import)?"),
+    _command("redis-cli", _option("-a|--pass")),
+    _command("ldap", _option("-w", _EITHER), rest="(?:search|add|modify|delete|passwd|whoami)"),
+    _command("sqlcmd|bcp|osql|isql", _option("-P", _EITHER)),
+    _command("zip|unzip", _option("-P")),
+    _command("7z", _option("-p", ""), rest="[ar]?"),
+    _command("keytool|jarsigner|apksigner", _option("-{1,2}(?:storepass|keypass|srcstorepass|deststorepass)")),
+    _command("openssl", re.compile(rf"(?<![\w-])pass:{_BARE}")),
+    _command("smbclient|rpcclient", _option("-U|--user", _EITHER, _USER_AND.replace(":", "%").replace("(?%", "(?:"))),
+    _command(
         "htpasswd",
         re.compile(rf"[ \t]-\w{{0,4}}b\w{{0,4}}[ \t]{{1,4}}\S{{1,120}}[ \t]{{1,4}}\S{{1,80}}[ \t]{{1,4}}{VALUE}"),
     ),
-    (r"rabbitmqctl (?:add_user|change_password)", re.compile(rf"[ \t]{{1,4}}\S{{1,80}}[ \t]{{1,4}}{VALUE}")),
-)
-_COMMAND = re.compile(
-    r"(?:(?<![\w.:@=$-])|(?<=\\n))(?:" + "|".join(f"({name})" for name, _ in _COMMANDS) + r")(?![\w.:-])"
+    _command(
+        "rabbitmqctl add_user|rabbitmqctl change_password",
+        re.compile(rf"[ \t]{{1,4}}\S{{1,80}}[ \t]{{1,4}}{VALUE}"),
+    ),
 )
 _LONGEST_COMMAND = 2_000
 
@@ -149,16 +171,23 @@ def _cookies(text: str, start: int, end: int) -> Iterator[Found]:
 
 def _own_options(text: str) -> Iterator[Found]:
     """What each command takes, on its line and those that continue it, up to the next command."""
-    command = _COMMAND.search(text)
-    while command is not None:
-        following = _COMMAND.search(text, command.end())
-        farthest = min(len(text) if following is None else following.start(), command.end() + _LONGEST_COMMAND)
-        end = _end_of_command(text, command.end(), farthest)
-        for match in _COMMANDS[(command.lastindex or 1) - 1][1].finditer(text, command.end(), end):
-            yield from literal_in(match, KIND)
-        for cookies in _COOKIES.finditer(text, command.end(), end):
+    matches = sorted(
+        (
+            (match, command)
+            for command in _COMMANDS
+            for place in places(text, command.names)
+            if (match := command.whole.match(text, place))
+        ),
+        key=lambda found: found[0].start(),
+    )
+    limits = [*(match.start() for match, _ in matches[1:]), len(text)]
+    for (match, command), limit in zip(matches, limits, strict=False):
+        start = match.end()
+        end = _end_of_command(text, start, min(limit, start + _LONGEST_COMMAND))
+        for given in command.takes.finditer(text, start, end):
+            yield from literal_in(given, KIND)
+        for cookies in _COOKIES.finditer(text, start, end):
             yield from _cookies(text, *cookies.span("value"))
-        command = following
 
 
 def _end_of_command(text: str, start: int, farthest: int) -> int:
