@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ragpilot.adapters.streaming import StreamLimits
 
 _Part = TypeVar("_Part")
+_Ollama = TypeVar("_Ollama", bound="OllamaChat")
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,20 +315,22 @@ async def _extractive(chat: ChatSettings) -> ChosenChat:
 
 
 async def _auto(chat: ChatSettings) -> ChosenChat:
-    from ragpilot.adapters.ollama_choice import choose_chat
+    from ragpilot.adapters.ollama_choice import ChosenAtStart, choose_chat
 
     chosen = await choose_chat(
         chat.url or os.environ.get("OLLAMA_HOST"),
         chat.model,
         ExtractiveModel,
-        make=lambda model: _ollama(chat, model),
+        make=lambda model: _ollama(ChosenAtStart, chat, model),
     )
     return ChosenChat(chosen.model, chosen.reason)
 
 
 async def _ollama_chat(chat: ChatSettings) -> ChosenChat:
-    model = _ollama(chat, _needed("chat.model", chat.model, "qwen2.5-coder:1.5b"))
-    return await _prepared(model)
+    from ragpilot.adapters.ollama_chat import OllamaChat
+
+    model = _needed("chat.model", chat.model, "qwen2.5-coder:1.5b")
+    return await _prepared(_ollama(OllamaChat, chat, model))
 
 
 async def _openai_chat(chat: ChatSettings) -> ChosenChat:
@@ -355,10 +358,8 @@ CHAT_MODELS: dict[str, Callable[[ChatSettings], Awaitable[ChosenChat]]] = {
 }
 
 
-def _ollama(chat: ChatSettings, model: str) -> OllamaChat:
-    from ragpilot.adapters.ollama_chat import OllamaChat
-
-    return OllamaChat(
+def _ollama(kind: type[_Ollama], chat: ChatSettings, model: str) -> _Ollama:
+    return kind(
         chat.url or os.environ.get("OLLAMA_HOST"),
         model,
         context_window=chat.context_window,

@@ -13,7 +13,7 @@ from ragpilot.adapters.ollama_chat import OllamaChat
 from ragpilot.adapters.ollama_host import ollama_url
 from ragpilot.errors import ChatModelUnavailableError, RagPilotError
 from ragpilot.ports import ChatModel
-from ragpilot.types import Health, ModelUsage, Prompt
+from ragpilot.types import ModelUsage, Prompt
 
 NAMED = 12
 CHOICE_SECONDS = 3.0
@@ -30,17 +30,8 @@ class ChatChoice:
     reason: str
 
 
-class ChosenAtStart:
-    """The model that was chosen; where it goes away later, its errors say that it was chosen, and when."""
-
-    def __init__(self, model: OllamaChat) -> None:
-        self.chosen = model
-        self.identity = model.identity
-
-    @property
-    def context_window(self) -> int:
-        """The model's own."""
-        return self.chosen.context_window
+class ChosenAtStart(OllamaChat):
+    """A model that nobody asked for by kind: where it goes away, its errors say that it was chosen, and when."""
 
     async def stream(
         self,
@@ -50,8 +41,8 @@ class ChosenAtStart:
         max_tokens: int,
         report: Callable[[ModelUsage], None] | None = None,
     ) -> AsyncGenerator[str, None]:
-        """The model's pieces. Raises as the model does."""
-        pieces = self.chosen.stream(prompt, temperature=temperature, max_tokens=max_tokens, report=report)
+        """As of every Ollama; the hint of a ChatModelUnavailableError is longer."""
+        pieces = super().stream(prompt, temperature=temperature, max_tokens=max_tokens, report=report)
         try:
             async with aclosing(pieces):
                 async for piece in pieces:
@@ -61,21 +52,13 @@ class ChosenAtStart:
             hint = f'{first}chat.kind = "auto" chose it at the start, when it answered. {ANEW}'
             raise ChatModelUnavailableError(error.message, hint=hint) from error
 
-    async def check(self) -> Health:
-        """The model's own."""
-        return await self.chosen.check()
-
-    async def aclose(self) -> None:
-        """Free what the model holds."""
-        await self.chosen.aclose()
-
 
 async def choose_chat(
     url: str | None,
     model: str | None,
     fallback: Callable[[str | None], ChatModel],
     *,
-    make: Callable[[str], OllamaChat],
+    make: Callable[[str], ChosenAtStart],
 ) -> ChatChoice:
     """Ollama's ``model`` if the server at ``url`` has it, else ``fallback``. Never raises for what Ollama does.
 
@@ -107,7 +90,7 @@ async def choose_chat(
     except RagPilotError as error:
         because, seen = f"{model} cannot answer", str(error)
     else:
-        return ChatChoice(ChosenAtStart(chosen), f"Ollama at {address} runs and has {model}. {ANEW}")
+        return ChatChoice(chosen, f"Ollama at {address} runs and has {model}. {ANEW}")
     await chosen.aclose()
     return ChatChoice(fallback(because), f"{seen} {ANEW}")
 
