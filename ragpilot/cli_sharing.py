@@ -7,7 +7,6 @@ machine until the run has ended. It writes nothing: whoever asks it to index is 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 from collections.abc import AsyncIterator
@@ -40,40 +39,31 @@ async def shared(environment: Environment, services: Services, lock: OwnerLock) 
 
     That it cannot be had, such as for want of a port, keeps no run from its end.
     """
-    over = asyncio.Event()
-    patience = [LAST_ANSWER_SECONDS]
-    serving = asyncio.create_task(_serve(environment, services, lock, over, patience))
+    over: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+    serving = asyncio.create_task(_serve(environment, services, lock, over))
+    patience = 0.0
     try:
         yield
-    except BaseException:
-        patience[0] = 0.0
-        raise
+        patience = LAST_ANSWER_SECONDS
     finally:
-        over.set()
+        over.set_result(patience)
         await asyncio.shield(asyncio.wait({serving}))
 
 
-async def _serve(
-    environment: Environment,
-    services: Services,
-    lock: OwnerLock,
-    over: asyncio.Event,
-    patience: list[float],
-) -> None:
-    with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(over.wait(), SOON_SECONDS)
+async def _serve(environment: Environment, services: Services, lock: OwnerLock, over: asyncio.Future[float]) -> None:
+    """Listen until ``over`` says for how many seconds an answer that is being written may keep the process."""
+    ended, _ = await asyncio.wait({over}, timeout=SOON_SECONDS)
+    if ended:
         return
     try:
-        await _listen(environment, services, lock, over, patience)
+        await _listen(environment, services, lock, over)
     except (RagPilotError, OSError) as error:
         logger.info("this run cannot be asked meanwhile: %s", error)
     except Exception as error:  # noqa: BLE001 - a convenience beside the run, which must not end by it
         log_unexpected(logger, error, "while a run was shared")
 
 
-async def _listen(
-    environment: Environment, services: Services, lock: OwnerLock, over: asyncio.Event, patience: list[float]
-) -> None:
+async def _listen(environment: Environment, services: Services, lock: OwnerLock, over: asyncio.Future[float]) -> None:
     # Here, and not above: most runs end before they are needed.
     from server.app import create_app
     from server.lifecycle import Lifecycle
@@ -93,8 +83,8 @@ async def _listen(
     lock.announce(listener.address)
     with server_record(environment.state, listener.address, idle_exit=ENDS_WITH_ITS_RUN):
         serving = asyncio.create_task(serve_app(app, listener, stop))
-        await over.wait()
+        await asyncio.wait({over})
         if not serving.done():
-            await lifecycle.drain(grace=patience[0], limit=1.0)
+            await lifecycle.drain(grace=over.result(), limit=1.0)
         stop.set()
         await serving
