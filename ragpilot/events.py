@@ -136,12 +136,6 @@ def done_from_wire(data: Mapping[str, Any]) -> Done:
     )
 
 
-def answer_from_wire(data: Mapping[str, Any]) -> Answer:
-    """An Answer from its JSON form."""
-    sources = tuple(source_from_wire(item) for item in data["sources"])
-    return Answer(answer=data["answer"], sources=sources, done=done_from_wire(data["done"]))
-
-
 def event_to_wire(event: AnswerEvent | IngestProgress | IngestReport) -> tuple[str, str]:
     """The SSE name of an event and its data: one line of ASCII JSON, so that no separator of Unicode can break it."""
     names: dict[type, str] = {

@@ -15,7 +15,6 @@ from ragpilot.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from ragpilot.events import answer_from_wire
 from ragpilot.types import NOT_FOUND_ANSWER, EmbedderIdentity, IndexIdentity, Outcome
 from server.app import Server
 from tests.corpus import two_corpora
@@ -65,10 +64,10 @@ async def test_an_answer_survives_byte_for_byte_in_both_forms() -> None:
     assert answer_of(events_of(stream)) == "".join(HARD)
     _, headers, body = await post(app, {"question": "context budget"}, Accept="application/json")
     assert (headers["Content-Type"], headers["Cache-Control"]) == ("application/json", "no-store")
-    answer = answer_from_wire(json.loads(body))
-    assert answer.answer == "".join(HARD)
-    assert [source.file_path for source in answer.sources] == ["core/prompting.py"]
-    assert answer.done.request_id == headers["X-Request-Id"]
+    answer = json.loads(body)
+    assert answer["answer"] == "".join(HARD)
+    assert [source["filePath"] for source in answer["sources"]] == ["core/prompting.py"]
+    assert answer["done"]["requestId"] == headers["X-Request-Id"]
 
 
 @pytest.mark.asyncio
