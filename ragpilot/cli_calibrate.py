@@ -33,7 +33,7 @@ def calibrate(start: Start, *, as_json: bool) -> int:
 
 async def run_calibrate(environment: Environment, *, as_json: bool, embedder: Embedder | None = None) -> int:
     """Measure, keep and print. Raises EmbedderError and StateError."""
-    from ragpilot.bootstrap import embedder_of
+    from ragpilot.bootstrap.embedders import embedder_of
     from ragpilot.calibrations import keep
     from ragpilot.evaluation.calibration import calibrate as fit
     from ragpilot.evaluation.calibration_data import load_material

@@ -57,7 +57,7 @@ def doctor(start: Start, *, fix: bool, as_json: bool) -> int:
 
 async def examine(environment: Environment) -> list[Finding]:
     """Everything that can be found out: through the running server where there is one, else from the parts."""
-    from ragpilot.bootstrap import survey_services
+    from ragpilot.bootstrap.services import survey_services
     from ragpilot.doctor import examine_configuration, from_error
     from ragpilot.errors import RagPilotError
     from ragpilot.grants_report import idle_grants
@@ -111,7 +111,9 @@ async def _server(environment: Environment, address: str) -> list[Finding]:
 
 async def _parts(environment: Environment) -> list[Finding]:
     """What the parts say when they are opened here, each on its own, so that one that fails hides no other."""
-    from ragpilot.bootstrap import chat_of, embedder_of, store_of
+    from ragpilot.bootstrap.chat_models import chat_of
+    from ragpilot.bootstrap.embedders import embedder_of
+    from ragpilot.bootstrap.stores import store_of
     from ragpilot.calibrations import recall
     from ragpilot.doctor import examine_parts, from_error, from_health
     from ragpilot.errors import RagPilotError

@@ -94,7 +94,7 @@ async def run_embed_bench(
 
 def candidates_of(environment: Environment, others: Sequence[EmbedderSettings]) -> list[EmbedderSettings]:
     """The embedders to compare, each once: the embedded, the configured, a local model server's, the others."""
-    from ragpilot.bootstrap import usual_embedders
+    from ragpilot.bootstrap.embedders import usual_embedders
 
     usual = usual_embedders(environment.settings.embedder)
     return list({label_of(chosen): chosen for chosen in (*usual, *others)}.values())
@@ -102,7 +102,7 @@ def candidates_of(environment: Environment, others: Sequence[EmbedderSettings]) 
 
 def parse(text: str) -> EmbedderSettings:
     """``KIND[:MODEL][@URL]`` as settings. Raises InvalidRequestError."""
-    from ragpilot.bootstrap import WITHOUT
+    from ragpilot.bootstrap.embedders import WITHOUT
 
     match = re.fullmatch(r"(?P<kind>[a-z]+)(:(?P<model>.+?))?(@(?P<url>https?://.+))?", text)
     try:
@@ -121,7 +121,7 @@ def parse(text: str) -> EmbedderSettings:
 
 def label_of(chosen: EmbedderSettings) -> str:
     """An embedder in few words."""
-    from ragpilot.bootstrap import DEFAULT_MODELS
+    from ragpilot.bootstrap.embedders import DEFAULT_MODELS
 
     model = chosen.model or DEFAULT_MODELS.get(chosen.kind)
     return " ".join(filter(None, (chosen.kind, model, chosen.url and f"at {chosen.url}")))
@@ -145,7 +145,7 @@ def table(rows: Sequence[Row]) -> str:
 
 
 async def _row(environment: Environment, chosen: EmbedderSettings, texts: Sequence[Text]) -> Row:
-    from ragpilot.bootstrap import EMBEDDERS
+    from ragpilot.bootstrap.embedders import embedder_of
     from ragpilot.evaluation.embedding_bench import measure
 
     settings = environment.settings.model_copy(update={"embedder": chosen})
@@ -153,7 +153,7 @@ async def _row(environment: Environment, chosen: EmbedderSettings, texts: Sequen
     own = environment.model_copy(update={"settings": settings, "state": environment.state / "embed-bench"})
     label = label_of(chosen)
     try:
-        async with asyncio.timeout(SECONDS), aclosing(await EMBEDDERS[chosen.kind](own)) as embedder:
+        async with asyncio.timeout(SECONDS), aclosing(await embedder_of(own)) as embedder:
             return Row(label, await measure(embedder, texts))
     except (EmbedderError, ConfigError) as error:
         return Row(label, None, out.one_line(str(error)))

@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ragpilot import bootstrap, calibrations
+from ragpilot import calibrations
 from ragpilot.adapters.minilm import MiniLmEmbedder
 from ragpilot.bootstrap import Application, build
+from ragpilot.bootstrap.embedders import EMBEDDERS
 from ragpilot.cli import run
 from ragpilot.cli_calibrate import run_calibrate
 from ragpilot.config import CorpusSettings, Environment, RetrievalSettings, Settings
@@ -285,7 +286,7 @@ def test_the_command(
         made.append(Murmuring(minilm))
         return made[-1]
 
-    monkeypatch.setitem(bootstrap.EMBEDDERS, "minilm", configured)
+    monkeypatch.setitem(EMBEDDERS, "minilm", configured)
     assert run(["-C", str(tmp_path), "calibrate"]) == 0
     printed = capsys.readouterr()
     assert printed.err.startswith("Embedding 6")

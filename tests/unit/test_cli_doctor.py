@@ -17,7 +17,10 @@ import pytest
 
 from ragpilot import bootstrap, calibrations, cli_commands, cli_session, runtime
 from ragpilot.adapters import survey
-from ragpilot.bootstrap import ChosenChat
+from ragpilot.bootstrap.chat_models import CHAT_MODELS, ChosenChat
+from ragpilot.bootstrap.embedders import EMBEDDERS
+from ragpilot.bootstrap.services import survey_services
+from ragpilot.bootstrap.stores import STORES
 from ragpilot.cli import run
 from ragpilot.config import ChatSettings, Environment, Settings
 from ragpilot.errors import (
@@ -101,9 +104,9 @@ def stand(
         failing("store")
         return made.store
 
-    monkeypatch.setitem(bootstrap.EMBEDDERS, "minilm", embedder)
-    monkeypatch.setitem(bootstrap.CHAT_MODELS, "auto", chat)
-    monkeypatch.setitem(bootstrap.STORES, "embedded", store)
+    monkeypatch.setitem(EMBEDDERS, "minilm", embedder)
+    monkeypatch.setitem(CHAT_MODELS, "auto", chat)
+    monkeypatch.setitem(STORES, "embedded", store)
     return made
 
 
@@ -329,7 +332,7 @@ async def test_keys_go_only_where_they_are_configured_for(monkeypatch: pytest.Mo
     for kind in ("openai", "ollama"):
         chat = {"kind": kind, "url": "http://c:8080", "model": "m", "api_key_env": "CHAT_KEY"}
         settings = Settings.model_validate({"chat": chat, "store": stored})
-        await bootstrap.survey_services(Environment(settings=settings, state=Path("/nowhere")))
+        await survey_services(Environment(settings=settings, state=Path("/nowhere")))
     assert asked == [
         survey.Addresses(None, "http://c:8080", "one", "http://q:6333", "two", frozenset({"qdrant"})),
         survey.Addresses("http://c:8080", None, None, "http://q:6333", "two", frozenset({"qdrant", "ollama"})),
@@ -349,7 +352,7 @@ async def test_ollama_is_looked_for_where_a_part_is_configured_to_find_it(monkey
     embedder = {"kind": "ollama", "url": "http://e:1"}
     for settings in ({}, {"embedder": embedder}, {"embedder": embedder, "chat": {"url": "http://c:1"}}):
         parsed = Settings.model_validate(settings)
-        await bootstrap.survey_services(Environment(settings=parsed, state=Path("/nowhere")))
+        await survey_services(Environment(settings=parsed, state=Path("/nowhere")))
     assert [(addresses.ollama, set(addresses.needed)) for addresses in asked] == [
         ("elsewhere", set()),
         ("http://e:1", {"ollama"}),

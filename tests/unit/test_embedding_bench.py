@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ragpilot import bootstrap, cli_embed_bench
+from ragpilot import cli_embed_bench
+from ragpilot.bootstrap.embedders import EMBEDDERS, embedder_of
 from ragpilot.cli import run
 from ragpilot.cli_embed_bench import Row, candidates_of, label_of, parse, run_embed_bench, table
 from ragpilot.config import EmbedderSettings, Environment, Settings
@@ -187,8 +188,8 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> list[Environment]:
     async def away(_: Environment) -> FakeEmbedder:
         raise EmbedderUnavailableError("Ollama is\naway.", hint="Start it.")
 
-    monkeypatch.setitem(bootstrap.EMBEDDERS, "minilm", embedded)
-    monkeypatch.setitem(bootstrap.EMBEDDERS, "ollama", away)
+    monkeypatch.setitem(EMBEDDERS, "minilm", embedded)
+    monkeypatch.setitem(EMBEDDERS, "ollama", away)
     return made
 
 
@@ -242,7 +243,7 @@ def test_none_at_all_and_one_that_hangs(
         await asyncio.Event().wait()
         raise AssertionError
 
-    monkeypatch.setitem(bootstrap.EMBEDDERS, "minilm", hanging)
+    monkeypatch.setitem(EMBEDDERS, "minilm", hanging)
     monkeypatch.setattr(cli_embed_bench, "SECONDS", 0.05)
     assert asyncio.run(run_embed_bench(environment(tmp_path), data, as_json=False)) == 1
     assert "not measured: minilm: it took longer than 0.05 s." in capsys.readouterr().out
@@ -251,7 +252,7 @@ def test_none_at_all_and_one_that_hangs(
 
 @pytest.mark.asyncio
 async def test_the_embedded_model_tells_software_apart(tmp_path: Path) -> None:
-    embedder = await bootstrap.EMBEDDERS["minilm"](environment(tmp_path))
+    embedder = await embedder_of(environment(tmp_path))
     try:
         figures = await measure(embedder, load_texts())
     finally:

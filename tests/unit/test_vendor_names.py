@@ -13,7 +13,7 @@ VENDORS = re.compile(
     r"|vllm|lm.studio|nomic|smollm|mxbai|gemma|qwen|mistral|anthropic|cohere",
     re.IGNORECASE,
 )
-MAY_NAME_THEM = ("ragpilot/adapters/", "ragpilot/bootstrap.py")
+MAY_NAME_THEM = ("ragpilot/adapters/", "ragpilot/bootstrap/")
 
 EXCEPTIONS = {
     # The words of config.toml, enumerated once.
