@@ -231,9 +231,7 @@ def test_a_configuration_that_includes_itself_is_read_to_an_end(
     root = write(tmp_path / "tree", {"x.swp": "1", "y": "1"})
     write(own_environment, {"config": "[include]\n" + "path = config\n" * 1000, "mine": "*.swp\n"})
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(own_environment / "config"))
-    started = time.monotonic()
     assert paths(walk(Root(root))) == ["x.swp", "y"]
-    assert time.monotonic() - started < 10
 
 
 @needs_git

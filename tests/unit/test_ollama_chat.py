@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
@@ -277,13 +276,11 @@ async def test_one_byte_at_a_time_is_an_answer_like_any_other() -> None:
 # --- limits -------------------------------------------------------------------------------------------
 
 
-async def elapsed_until_late(server: OllamaServer, limits: StreamLimits, words: str) -> float:
-    async with aclosing(OllamaChat(server.url, "qwen", limits=limits)) as chat:
+async def assert_late(server: OllamaServer, limits: StreamLimits, words: str) -> None:
+    async with asyncio.timeout(20), aclosing(OllamaChat(server.url, "qwen", limits=limits)) as chat:
         await chat.prepare()
-        started = time.perf_counter()
         with pytest.raises(ChatModelTimeoutError, match=words):
             await answer(chat)
-        return time.perf_counter() - started
 
 
 @pytest.mark.asyncio
@@ -291,7 +288,7 @@ async def test_no_first_token_ends_at_its_own_limit() -> None:
     async with OllamaServer() as server:
         server.before_headers = asyncio.Event()
         limits = StreamLimits(first_token=0.2, idle=5, total=10)
-        assert await elapsed_until_late(server, limits, "first token within 0.2 s") < 2
+        await assert_late(server, limits, "first token within 0.2 s")
         await server.all_closed()
 
 
@@ -300,7 +297,7 @@ async def test_silence_in_mid_answer_ends_at_its_own_limit() -> None:
     async with OllamaServer() as server:
         server.gate = asyncio.Semaphore(0)
         limits = StreamLimits(first_token=5, idle=0.2, total=10)
-        assert await elapsed_until_late(server, limits, "silent for 0.2 s in mid-answer") < 2
+        await assert_late(server, limits, "silent for 0.2 s in mid-answer")
         await server.all_closed()
 
 
@@ -315,7 +312,7 @@ async def test_an_endless_answer_ends_at_the_total_limit() -> None:
     async with OllamaServer() as server:
         server.chat_fault = endless
         limits = StreamLimits(first_token=5, idle=5, total=0.3)
-        assert await elapsed_until_late(server, limits, "longer than 0.3 s") < 2
+        await assert_late(server, limits, "longer than 0.3 s")
         await server.all_closed()
 
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import time
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -167,10 +166,8 @@ class Hanging:
 async def test_what_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setattr(task_context, "SECONDS", 0.05)
     hanging = Hanging()
-    began = time.monotonic()
     async with asyncio.timeout(5):
         assert await query_rag_for_task(*TASK, actor=ANN, searcher=hanging) == ""  # type: ignore[arg-type]
-    assert time.monotonic() - began < 2
     assert "nothing came within 0.05 s" in caplog.text
     await until(lambda: hanging.cancelled)
 
@@ -323,9 +320,9 @@ async def test_an_index_that_is_held_is_waited_for(
     monkeypatch.setattr("ragpilot.runtime.LOCK_SECONDS", 0.02)
     monkeypatch.setattr("ragpilot.runtime.SHARED_SECONDS", 0.05)
     with OwnerLock(opening.state, "index"):
-        monkeypatch.setattr(task_context, "SECONDS", 0.3)
+        monkeypatch.setattr(task_context, "SECONDS", 1.5)
         assert await query_rag_for_task(*TASK, actor=ANN) == ""
-        assert "nothing came within 0.3 s (store_in_use)" in caplog.text
+        assert "nothing came within 1.5 s (store_in_use)" in caplog.text
         monkeypatch.setattr(task_context, "SECONDS", 10.0)
         calls = [asyncio.create_task(query_rag_for_task(*TASK, actor=ANN)) for _ in range(3)]
     async with asyncio.timeout(9):
@@ -341,15 +338,16 @@ async def test_what_cannot_be_opened_and_what_takes_too_long(
     assert await asyncio.gather(*(query_rag_for_task(*TASK, actor=ANN) for _ in range(3))) == ["", "", ""]
     assert [record.getMessage() for record in caplog.records] == ["no context for a task: store_unavailable"] * 3
     opening.failure, opening.gate = None, asyncio.Event()
-    monkeypatch.setattr(task_context, "SECONDS", 0.5)
     early = asyncio.create_task(query_rag_for_task(*TASK, actor=ANN))
     await until(lambda: opening.open == 1)
+    monkeypatch.setattr(task_context, "SECONDS", 0.5)
     late = asyncio.create_task(query_rag_for_task(*TASK, actor=ANN))
     early.cancel()
     # One who leaves takes nothing from the other; the last one's end gives the opening up.
     assert await late == ""
     await until(lambda: opening.open == 0 and owner(opening.state) is None)
     opening.gate = None
+    monkeypatch.setattr(task_context, "SECONDS", 10.0)
     assert await query_rag_for_task(*TASK, actor=ANN) != ""
 
 
