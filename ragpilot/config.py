@@ -359,11 +359,6 @@ class Environment(BaseModel):
         return self.home or self.state.parent
 
 
-def defaults() -> dict[str, Any]:
-    """The defaults as the nested mapping that a file would hold."""
-    return Settings().model_dump(by_alias=True)
-
-
 def contradictions(settings: Settings) -> list[tuple[str, str]]:
     """What no key alone gets wrong: dotted key and sentence, judged once every file and variable has spoken."""
     found = []

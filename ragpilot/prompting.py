@@ -33,6 +33,10 @@ SHORTEST_CUT_TOKENS = 48
 """A block cut to fewer tokens of text says too little to be worth citing: it is dropped."""
 WINDOW_RESERVE = 1.15
 """A model's own tokenizer may count more than ours does."""
+FRAME_TOKENS = 64
+"""What chat templates and the words around the question may take."""
+TURN_FRAME_TOKENS = 8
+"""What a chat template lays around one earlier turn."""
 
 _ODD_BREAKS = re.compile(r"\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _MODEL_MARKER = re.compile(
@@ -64,7 +68,6 @@ class BuiltPrompt:
 
     prompt: Prompt
     fates: tuple[Fate, ...]
-    context_tokens: int
     warnings: tuple[str, ...] = ()
 
 
@@ -84,8 +87,8 @@ def build_prompt(
     for an answer.
     """
     kept_turns, dropped_turns = _recent(turns, counter)
-    fixed = counter.count(SYSTEM_TEXT) + counter.count(question) + 64
-    fixed += sum(counter.count(turn.content) + 8 for turn in kept_turns)
+    fixed = counter.count(SYSTEM_TEXT) + counter.count(question) + FRAME_TOKENS
+    fixed += sum(counter.count(turn.content) + TURN_FRAME_TOKENS for turn in kept_turns)
     room = int((window - answer_tokens) / WINDOW_RESERVE) - fixed
     if room < SHORTEST_CUT_TOKENS:
         raise InvalidRequestError(
@@ -102,9 +105,9 @@ def build_prompt(
         )
     if dropped_turns:
         warnings.append(f"{dropped_turns} earlier turns of the conversation did not fit and were left out.")
-    context = sum(block.tokens for block in blocks)
-    prompt = Prompt(SYSTEM_TEXT, blocks, question, tuple(kept_turns), tokens=fixed + context)
-    return BuiltPrompt(prompt, fates, context, tuple(warnings))
+    tokens = fixed + sum(block.tokens for block in blocks)
+    prompt = Prompt(SYSTEM_TEXT, blocks, question, tuple(kept_turns), tokens=tokens)
+    return BuiltPrompt(prompt, fates, tuple(warnings))
 
 
 def enforce_budget(

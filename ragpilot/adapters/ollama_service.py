@@ -31,7 +31,6 @@ class OllamaModel:
     digest: str
     context_length: int | None
     """Tokens it was made for; None where the server does not say."""
-    embedding_length: int | None
     capabilities: frozenset[str]
     """Such as ``completion``, ``embedding``, ``thinking``; empty from servers that do not say."""
 
@@ -123,7 +122,6 @@ async def describe(service: Service, client: httpx.AsyncClient, model: str) -> O
         name=name,
         digest=names[name].removeprefix("sha256:"),
         context_length=_number(info, ".context_length"),
-        embedding_length=_number(info, ".embedding_length"),
         capabilities=frozenset(reply.body.get("capabilities") or ()),
     )
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragpilot.errors import InvalidRequestError
-from ragpilot.prompting import HISTORY_TOKENS, build_prompt
+from ragpilot.prompting import HISTORY_TOKENS, WINDOW_RESERVE, build_prompt
 from ragpilot.types import Hit, Turn
 from tests.builders import chunk, hit
 from tests.fakes import FakeTokenCounter
@@ -35,7 +35,7 @@ def test_the_lowest_ranked_are_cut_first_and_a_stump_is_dropped() -> None:
     assert fates[:2] == ["in_prompt", "in_prompt"]
     assert fates[2] in {"cut", "dropped_by_budget"}
     assert fates[3:] == ["dropped_by_budget", "dropped_by_budget"]
-    assert built.context_tokens <= 600
+    assert sum(block.tokens for block in built.prompt.blocks) <= 600
 
 
 def test_a_cut_block_says_so_and_holds_whole_lines() -> None:
@@ -55,7 +55,7 @@ def test_a_chunk_that_fits_only_as_a_stump_is_dropped_whole() -> None:
 
 def test_a_small_window_cuts_more_than_the_budget_and_says_so() -> None:
     built = build_prompt("q", hits(*["y " * 1000] * 8), COUNTER, budget=6000, window=3000, answer_tokens=512)
-    assert built.prompt.tokens * 1.0 <= 3000 - 512
+    assert built.prompt.tokens * WINDOW_RESERVE <= 3000 - 512
     assert "window of 3000 tokens" in built.warnings[0]
 
 
