@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-SECONDS = 90
+from tests.end_to_end.command import COMMAND, SECONDS, environ_of, run
+
 FILES = {
     "src/budget.py": '''"""Keeps a prompt small."""
 
@@ -55,23 +54,11 @@ class Project:
     environ: dict[str, str] = field(default_factory=dict)
 
     def run(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(  # noqa: S603 - our own command
-            [*COMMAND, *arguments],
-            cwd=self.folder,
-            env={**self.environ, **variables},
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=SECONDS,
-            check=False,
-        )
+        return run(self.folder, *arguments, environ={**self.environ, **variables})
 
     def state(self) -> Path:
         (found,) = (entry for entry in Path(self.environ["RAGPILOT_HOME"]).iterdir() if entry.is_dir())
         return found
-
-
-COMMAND = [str(Path(sys.executable).with_name("ragpilot"))]
 
 
 def make_project(base: Path) -> Project:
@@ -79,9 +66,7 @@ def make_project(base: Path) -> Project:
     for name, text in FILES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(("RAGPILOT_", "XDG_"))}
-    environ |= {"HOME": str(base), "RAGPILOT_HOME": str(base / "home"), "RAGPILOT_CHAT__KIND": "extractive"}
-    return Project(folder, environ)
+    return Project(folder, environ_of(base))
 
 
 @pytest.fixture(scope="module")

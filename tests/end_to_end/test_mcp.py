@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,10 +21,9 @@ from mcp.shared.exceptions import MCPError
 from ragpilot.mcp_client import McpClient
 from ragpilot.task_context import query_rag_for_task, query_rag_for_task_sync
 from ragpilot.types import Actor
+from tests.end_to_end.command import COMMAND, SECONDS, environ_of
 from tests.server.agents import REVISIONS, Told, agent, text_of
 
-SECONDS = 60
-COMMAND = str(Path(sys.executable).with_name("ragpilot"))
 FILES = {
     "src/budget.py": '''"""Keeps a prompt small."""
 
@@ -107,13 +104,12 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     (base / "outside/quokka.md").write_text("# Quokka\n\nThe quokka launch sequence begins at dawn.\n")
     (folder / "out").symlink_to(base / "outside")
     (folder / "quokka.md").symlink_to(base / "outside/quokka.md")
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(("RAGPILOT_", "XDG_"))}
-    environ |= {"HOME": str(base), "RAGPILOT_HOME": str(base / "home"), "RAGPILOT_CHAT__KIND": "extractive"}
+    environ = environ_of(base)
     log = base / "server.log"
     with (
         log.open("w") as handle,
         subprocess.Popen(  # noqa: S603 - our own command
-            [COMMAND, "serve", "--port", "0"], cwd=folder, env=environ, stderr=handle
+            [*COMMAND, "serve", "--port", "0"], cwd=folder, env=environ, stderr=handle
         ) as process,
     ):
         try:
@@ -232,7 +228,7 @@ async def test_what_is_written_is_found_at_once_and_nothing_outside_is_read(serv
 async def test_over_standard_input_and_output(served: Served, mode: str) -> None:
     writing = ["--ingest"] if mode == "auto" else []
     program = StdioServerParameters(
-        command=COMMAND, args=["-C", str(served.folder), "mcp", *writing], env=served.environ, cwd=served.folder
+        command=COMMAND[0], args=["-C", str(served.folder), "mcp", *writing], env=served.environ, cwd=served.folder
     )
     async with asyncio.timeout(SECONDS), Client(program, mode=mode) as client:
         assert client.protocol_version == REVISIONS[mode]
@@ -271,7 +267,7 @@ def test_calls_may_be_piped_in_and_what_is_none_is_refused(served: Served) -> No
     ]
     lines = [json.dumps({"jsonrpc": "2.0", **call}).encode() for call in calls]
     done = subprocess.run(  # noqa: S603 - our own command
-        [COMMAND, "mcp"],
+        [*COMMAND, "mcp"],
         input=b"\n".join([b"garbage", *lines, b"[]"]),
         cwd=served.folder,
         env=served.environ,
@@ -299,7 +295,7 @@ def test_the_facade_asks_the_running_server(served: Served, monkeypatch: pytest.
 
 def config_for(served: Served, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # noqa: S603 - our own command
-        [COMMAND, "mcp", "config", "--client", "claude-code", *options],
+        [*COMMAND, "mcp", "config", "--client", "claude-code", *options],
         cwd=served.folder,
         env=served.environ,
         capture_output=True,

@@ -6,37 +6,28 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-COMMAND = [str(Path(sys.executable).with_name("ragpilot"))]
-SECONDS = 60
-
-
-def environ(base: Path) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("RAGPILOT_", "XDG_"))}
-    return kept | {"HOME": str(base), "RAGPILOT_HOME": str(base / "home"), "RAGPILOT_CHAT__KIND": "extractive"}
+from tests.end_to_end.command import COMMAND, SECONDS, environ_of, open_to_ctrl_c, search
 
 
 @contextmanager
 def watching(folder: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], Iterator[str]]]:
     """The process and its reports; its server is ended with the block, whatever happens in it."""
     base = folder.parent
-    # Where tests run in the background Ctrl-C may be ignored, and who is begun then ignores it as well.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    with subprocess.Popen(  # noqa: S603 - our own command
-        [*COMMAND, "index", "--watch", "--json", *arguments],
-        cwd=folder,
-        env=environ(base),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        signal.signal(signal.SIGINT, before)
+    with open_to_ctrl_c():
+        process = subprocess.Popen(  # noqa: S603 - our own command
+            [*COMMAND, "index", "--watch", "--json", *arguments],
+            cwd=folder,
+            env=environ_of(base),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    with process:
         try:
             assert process.stdout is not None
             yield process, iter(process.stdout)
@@ -48,20 +39,6 @@ def watching(folder: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[s
                 deadline = time.monotonic() + SECONDS
                 while record.exists() and time.monotonic() < deadline:
                     time.sleep(0.05)
-
-
-def search(folder: Path, question: str, *arguments: str) -> list[str]:
-    done = subprocess.run(  # noqa: S603 - our own command
-        [*COMMAND, "search", question, "--json", *arguments],
-        cwd=folder,
-        env=environ(folder.parent),
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=True,
-    )
-    body: dict[str, Any] = json.loads(done.stdout)
-    return [hit["filePath"] for hit in body["hits"]]
 
 
 def test_what_is_saved_is_found_and_what_is_deleted_is_not(tmp_path: Path) -> None:
