@@ -211,9 +211,7 @@ def _receipt(found: Retrieval, built: BuiltPrompt | None) -> tuple[dict[str, Any
     rows = []
     for row in (*found.trace, *_beyond_trace(found.hits, found.trace)):
         fate = fates.get(row["id"])
-        named = {**row, "alsoAt": row["also_at"]}
-        del named["also_at"]
-        rows.append(named if fate is None else {**named, "fate": fate.fate, "tokens": fate.tokens})
+        rows.append(row if fate is None else {**row, "fate": fate.fate, "tokens": fate.tokens})
     return tuple(rows)
 
 
@@ -227,7 +225,7 @@ def _beyond_trace(hits: tuple[Hit, ...], trace: tuple[dict[str, Any], ...]) -> l
             "source": citation_line(chunk.path, chunk.start_line, chunk.end_line, chunk.symbol),
             "cosine": round(hit.score, 4),
             "signals": dict(hit.signals),
-            "also_at": list(hit.also_at),
+            "alsoAt": list(hit.also_at),
             "fate": "hit",
         }
         for hit in hits

@@ -13,7 +13,8 @@ from ragpilot.config import Environment
 from ragpilot.disk import NEEDED, free_bytes, in_words
 from ragpilot.errors import IndexMismatchError, RagPilotError, StoreInUseError
 from ragpilot.ports import ChatModel, ChunkStore, Embedder
-from ragpilot.types import Actor, CollectionInfo, Finding, Health, IndexIdentity
+from ragpilot.retrieval import describe_identity
+from ragpilot.types import Actor, Finding, Health, IndexIdentity
 
 _NOBODY = Actor("doctor", frozenset(), frozenset())
 MARKS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
@@ -79,18 +80,13 @@ async def _corpus(store: ChunkStore, name: str, identity: IndexIdentity) -> Find
         return Finding(
             part,
             "bad",
-            f"The index was built with {_named(info)}; configured is "
-            f"{identity.embedder.name} ({identity.embedder.dimensions} dimensions, chunker {identity.chunker}).",
+            f"The index was built with {describe_identity(info.identity)}; "
+            f"configured is {describe_identity(identity)}.",
             "Build it anew: ragpilot index --rebuild. Or configure the former embedder again.",
         )
     ended = info.last_ingestion
     when = f"last run {ended:%Y-%m-%d %H:%M} UTC" if ended else "its first run has not ended"
     return Finding(part, "ok", f"The index matches the embedder; {when}.")
-
-
-def _named(info: CollectionInfo) -> str:
-    embedder = info.identity.embedder
-    return f"{embedder.name} ({embedder.dimensions} dimensions, chunker {info.identity.chunker})"
 
 
 def from_health(health: Mapping[str, Health]) -> list[Finding]:

@@ -108,7 +108,7 @@ class Found:
             "fused": round(item.fused, 4),
             "score": round(item.score, 4),
             "signals": dict(item.signals),
-            "also_at": list(item.also_at),
+            "alsoAt": list(item.also_at),
             "fate": fate,
         }
 
