@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from ragpilot.types import TOP_K_RANGE, Permission
+
 Strict = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, use_attribute_docstrings=True)
 
 SCHEMA = "ragpilot/1"
@@ -95,7 +97,6 @@ Name = Annotated[
         **_words("a name of at most 64 letters, digits, '.', '_' and '-' that begins with a letter or digit"),
     ),
 ]
-PermissionName = Literal["ask", "ingest", "admin"]
 Url = Annotated[str, AfterValidator(_url), Field(**_words("an address such as http://localhost:11434", secret=True))]
 StoreUrl = Annotated[
     str, AfterValidator(_store_url), Field(**_words("an address such as http://localhost:6333", secret=True))
@@ -222,7 +223,7 @@ class ChatSettings(Section):
 class RetrievalSettings(Section):
     """``[retrieval]``."""
 
-    top_k: Annotated[int, Field(ge=1, le=50)] = 8
+    top_k: Annotated[int, Field(ge=TOP_K_RANGE[0], le=TOP_K_RANGE[1])] = 8
     min_score: Score | None = None
     """The floor on raw cosine; unset: the embedder's own."""
     gate: Literal["auto", "off"] | Annotated[float, Field(ge=0.0, le=2.0)] = "auto"
@@ -266,7 +267,7 @@ class ActorSettings(Section):
 
     name: Name
     principals: list[Principal] = []
-    permissions: list[PermissionName] = ["ask"]
+    permissions: list[Permission] = ["ask"]
     corpus: Name | None = None
     """The corpus of a request that names none; unset: the first one that the actor may know of."""
     tokens: Annotated[list[TokenHash], Field(min_length=1)]

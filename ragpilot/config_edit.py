@@ -8,10 +8,11 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
+from ragpilot.config import SCHEMA
 from ragpilot.errors import ConfigError
 
 Value = str | int | bool
-SCHEMA_LINE = 'schema = "ragpilot/1"'
+SCHEMA_LINE = f'schema = "{SCHEMA}"'
 
 
 def with_settings(text: str, settings: Mapping[str, Value]) -> str:
@@ -30,7 +31,7 @@ def with_settings(text: str, settings: Mapping[str, Value]) -> str:
             raise ConfigError(f"{section} is no table in this file; set {dotted} by hand.")
         wanted[section][key] = value
     lines = text.splitlines() if text.strip() else [SCHEMA_LINE]
-    wanted.setdefault("schema", "ragpilot/1")
+    wanted.setdefault("schema", SCHEMA)
     for dotted, value in settings.items():
         section, _, key = dotted.partition(".")
         _set(lines, section, f"{key} = {json.dumps(value, ensure_ascii=False)}", key)
