@@ -14,7 +14,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -50,7 +50,6 @@ SHARED_SECONDS = 5.0
 
 LOCK_SECONDS = 0.5
 """How long a free lock may seem taken: ``owner`` holds it for an instant to find out that it is free."""
-
 
 _NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)
 
@@ -114,7 +113,7 @@ class OwnerLock:
 
     def announce(self, address: str) -> None:
         """Add the address at which this owner listens to its record."""
-        self._owner = Owner(self._owner.pid, self._owner.role, self._owner.started, address)
+        self._owner = replace(self._owner, address=address)
         self._write()
 
     def release(self) -> None:
