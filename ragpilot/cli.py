@@ -24,11 +24,10 @@ from ragpilot.cli_grants import grants
 from ragpilot.cli_mcp import mcp
 from ragpilot.config import Environment
 from ragpilot.errors import ConfigError, InvalidRequestError, RagPilotError, UnknownCorpusError
+from ragpilot.exit_codes import DONE, FAILED, INTERRUPTED, PIPE_CLOSED, WRONG_USE
 from ragpilot.files import write_private
 from ragpilot.settings_loader import load, state_home, trust_folder
 from ragpilot.types import QUESTION_MAX_CHARS, TOP_K_RANGE
-
-DONE, FAILED, WRONG_USE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 
 EPILOG: Final = """
 \b
@@ -207,7 +206,7 @@ def serve(start: Start, host: str | None, port: int | None) -> int:
 @click.pass_obj
 def status(start: Start, *, as_json: bool) -> int:
     """Say what is indexed, by what, whether the parts are well, and where everything lies."""
-    from ragpilot.cli_commands import run_status
+    from ragpilot.cli_status import run_status
 
     return asyncio.run(run_status(start.load(), as_json=as_json))
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from ragpilot import cli_output as out
+from ragpilot.exit_codes import DONE, FAILED
 
 if TYPE_CHECKING:
     from ragpilot.cli import Start
@@ -131,7 +132,7 @@ def list_actors(start: Start, *, as_json: bool) -> int:
     actors = environment.settings.actors
     if as_json:
         out.as_json([_described(item) for item in actors])
-        return 0
+        return DONE
     if not actors:
         principals = ", ".join(environment.settings.local.principals) or "no principals"
         out.line(f"No actors: whoever is on this machine asks, as {principals}.")
@@ -144,7 +145,7 @@ def list_actors(start: Start, *, as_json: bool) -> int:
         for fingerprint in _described(item)["tokens"]:
             unset = fingerprint.startswith("env:") and not os.environ.get(fingerprint.removeprefix("env:"))
             out.line(f"  token {fingerprint}{' (not set here)' if unset else ''}")
-    return 0
+    return DONE
 
 
 @actor.command()
@@ -249,17 +250,17 @@ def _after(start: Start, environment: Environment, file: Path | None, *, reopene
         except UntrustedConfigError as error:
             out.note(f"It does not count yet. {error.message}")
             out.note(error.hint)
-            return 0
+            return DONE
         except RagPilotError as error:
             out.problem(error)
-            return 1
+            return FAILED
     holder = owner(environment.state)
     if holder is None or holder.role != "serve":
-        return 0
+        return DONE
     if reopened:
         out.note(f"{holder} lets nobody in until it is restarted.")
     elif file is not None:
         out.note(f"{holder} goes by it from its next request on, if {file} is a file that it reads.")
     else:
         out.note(f"{holder} goes by the configuration from its next request on.")
-    return 0
+    return DONE

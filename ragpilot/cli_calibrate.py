@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ragpilot import cli_output as out
+from ragpilot.exit_codes import DONE
 
 if TYPE_CHECKING:
     from ragpilot.cli import Start
@@ -48,14 +49,14 @@ async def run_calibrate(environment: Environment, *, as_json: bool, embedder: Em
     file = None if own else keep(environment.shared, found)
     if as_json:
         out.as_json({**to_wire(found), "kept": None if file is None else str(file)})
-        return 0
+        return DONE
     _print(found)
     if own:
         out.note(f"Nothing is kept: RagPilot brings its own gate for this model, {own.threshold:.2f}.")
     else:
         out.line(f"Kept in {file}.")
         _tell_server(environment)
-    return 0
+    return DONE
 
 
 def _print(found: Calibration) -> None:

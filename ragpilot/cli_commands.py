@@ -2,43 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from importlib.metadata import version
-from typing import Any, Final
 from uuid import uuid4
 
 from ragpilot import cli_output as out
-from ragpilot.actors import command_token
 from ragpilot.adhoc import known
 from ragpilot.cli_launch import connect
-from ragpilot.cli_session import open_session, store_actor
+from ragpilot.cli_session import open_session
 from ragpilot.config import Environment, ServerSettings
 from ragpilot.config_words import problems
-from ragpilot.corpora import known_corpora
-from ragpilot.errors import (
-    AuthenticationError,
-    ChatModelError,
-    ConfigError,
-    EmbedderError,
-    IndexMismatchError,
-    RagPilotError,
-    StoreError,
-    StoreInUseError,
-    UnknownCorpusError,
-)
+from ragpilot.errors import ConfigError, UnknownCorpusError
 from ragpilot.events import Answer, AnswerEvent, Done, Failed, Sources, Token, near_miss_from_wire, to_wire
-from ragpilot.runtime import changed_since, find_server, owner
-from ragpilot.types import NOT_FOUND_ANSWER, Health, Outcome, Source
-
-DONE: Final = 0
-FAILED: Final = 1
-NOT_FOUND: Final = 3
-
-
-# --- ask and search ---------------------------------------------------------------------------------
+from ragpilot.exit_codes import DONE, FAILED, NOT_FOUND
+from ragpilot.types import NOT_FOUND_ANSWER, Outcome, Source
 
 
 async def run_ask(
@@ -51,7 +29,7 @@ async def run_ask(
     explain: bool = False,
 ) -> int:
     """Print one answer. Gives 3 where nothing was found."""
-    if _untouched(environment, corpus):
+    if untouched(environment, corpus):
         return _nothing_indexed(environment, as_json=as_json)
     outcome: Outcome | None = None
     async with (
@@ -101,7 +79,7 @@ def _end_answer(answer: Answer) -> None:
     out.done(answer.done)
 
 
-def _untouched(environment: Environment, corpus: str | None) -> bool:
+def untouched(environment: Environment, corpus: str | None) -> bool:
     """Whether nothing can be indexed here, so that asking need not make a state folder to find that out."""
     if corpus is not None and environment.settings.corpus(corpus) is None:
         raise UnknownCorpusError(corpus)
@@ -125,7 +103,7 @@ def _nothing_indexed(environment: Environment, *, as_json: bool) -> int:
 
 async def run_search(environment: Environment, question: str, *, k: int, corpus: str | None, as_json: bool) -> int:
     """Print the passages that a question finds."""
-    if _untouched(environment, corpus):
+    if untouched(environment, corpus):
         out.note(f"Nothing is indexed yet for {environment.directory}. `ragpilot index` there indexes it.")
         if as_json:
             out.as_json({"hits": [], "floor": None, "gate": None, "warnings": ["nothing is indexed"]})
@@ -144,9 +122,6 @@ async def run_search(environment: Environment, question: str, *, k: int, corpus:
         misses = [near_miss_from_wire(miss) for miss in found.get("nearMisses", ())]
         out.near_misses(misses, found.get("evidence", 0.0))
     return DONE
-
-
-# --- serve, status and the terminal UI --------------------------------------------------------------
 
 
 def run_serve(environment: Environment, *, host: str | None, port: int | None) -> int:
@@ -170,96 +145,6 @@ def run_serve(environment: Environment, *, host: str | None, port: int | None) -
 
     serve(environment, port=port, ready=ready)
     return DONE
-
-
-async def run_status(environment: Environment, *, as_json: bool) -> int:
-    """Print what is known about the index and its parts."""
-    facts: dict[str, Any] = {
-        "version": version("ragpilot"),
-        "directory": str(environment.directory),
-        "files": environment.files,
-        "origins": environment.origins,
-        "state": str(environment.state),
-        "server": None,
-        "notInForce": [],
-        "inUseBy": None,
-        "health": {},
-        "corpora": _known(environment),
-    }
-    if _untouched(environment, None):
-        facts["corpora"] = [{**item, "pointCount": 0, "documents": 0} for item in facts["corpora"]]
-    else:
-        try:
-            async with open_session(environment, "ask", os.environ) as session:
-                facts["server"] = session.address
-                record = await find_server(environment.state) if session.address else None
-                if record is not None:
-                    facts["notInForce"] = await asyncio.to_thread(changed_since, record, environment.files)
-                facts["health"] = to_wire(await session.health())
-                stats = [to_wire(await session.stats(info.name)) for info in await session.corpora()]
-                roots = {item.name: item.roots for item in environment.settings.corpora}
-                facts["corpora"] = [{**item, "roots": roots.get(item["corpus"], [])} for item in stats]
-        except StoreInUseError:
-            holder = owner(environment.state)
-            facts["inUseBy"] = str(holder) if holder else None
-        except (StoreError, EmbedderError, ChatModelError, IndexMismatchError) as error:
-            _mark_ill(facts["health"], error)
-    if as_json:
-        out.as_json(facts)
-    else:
-        _print_status(facts)
-    return DONE
-
-
-def _mark_ill(health: dict[str, Any], error: RagPilotError) -> None:
-    """Tell ``error`` at the part that it speaks of, unless that part has said for itself that it is not well."""
-    kinds: dict[str, type[RagPilotError]] = {"store": StoreError, "embedder": EmbedderError, "model": ChatModelError}
-    part = next((name for name, kind in kinds.items() if isinstance(error, kind)), "index")
-    if health.get(part, {"ok": True})["ok"]:
-        health[part] = to_wire(Health(ok=False, detail=str(error)))
-
-
-def _known(environment: Environment) -> list[dict[str, Any]]:
-    """The corpora that whoever asks may know of by the configuration, with their roots; none for an unknown token."""
-    try:
-        actor = store_actor(environment, command_token(os.environ), os.environ)
-    except AuthenticationError:
-        return []  # a server may know it; where there is none, the session says what is wrong with it
-    known = known_corpora(environment.settings, actor)
-    return [{"corpus": item.name, "roots": item.roots} for item in known]
-
-
-def _print_status(facts: dict[str, Any]) -> None:
-    out.line(f"RagPilot {facts['version']} in {facts['directory']}")
-    out.line(f"Configuration: {', '.join(facts['files']) or 'none; defaults'}")
-    out.line(f"State: {facts['state']}")
-    out.line(f"Server: {facts['server'] or 'none runs'}")
-    for told in facts["notInForce"]:
-        out.line(f"  {told}")
-    if facts["inUseBy"]:
-        out.line(f"In use by {facts['inUseBy']}; what is indexed can be seen when it has ended.")
-    for name, part in facts["health"].items():
-        out.line(f"{name.capitalize()}: {'ok' if part['ok'] else 'NOT WELL'}; {out.one_line(part['detail'])}")
-    for corpus in facts["corpora"]:
-        out.line(f"\nCorpus {corpus['corpus']}: {', '.join(corpus['roots'])}")
-        if "pointCount" not in corpus:
-            continue
-        if left := corpus.get("leftOut"):
-            out.line("  left out: " + ", ".join(f"{number:,} {reason}" for reason, number in left.items()))
-        if misfit := corpus.get("misfit"):
-            out.line(f"  NOT WELL; {out.one_line(misfit)}")
-        if not corpus["pointCount"]:
-            out.line("  nothing indexed that you may read; `ragpilot index` indexes what there is")
-            continue
-        out.line(f"  {out.number(corpus['documents'], 'document')}, {out.number(corpus['pointCount'], 'chunk')},"
-                 f" last indexed {corpus['lastIngestionTime']}")  # fmt: skip
-        kinds = sorted(corpus["chunksBySourceType"].items(), key=lambda item: (-item[1], item[0]))
-        out.line("  " + ", ".join(f"{number:,} {kind}" for kind, number in kinds))
-        out.line(f"  vectors: {corpus['headerShare']:.0%} of names, {corpus['bodyShare']:.0%} of texts;"
-                 f" {corpus['embedder']['name']}")  # fmt: skip
-        bounds = corpus["bounds"]
-        gate = "off" if bounds["gate"] is None else f"{bounds['gate']:.2f}"
-        out.line(f"  floor {bounds['floor']:.2f} ({bounds['floorOrigin']}), gate {gate} ({bounds['gateOrigin']})")
 
 
 def run_tui(environment: Environment) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ragpilot import cli_output as out
+from ragpilot.exit_codes import DONE, FAILED
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -52,7 +53,7 @@ def doctor(start: Start, *, fix: bool, as_json: bool) -> int:
             out.line(line)
     if fix:
         _fix(start, diagnosis.proposed(findings), environment)
-    return 0 if diagnosis.is_well(findings) else 1
+    return DONE if diagnosis.is_well(findings) else FAILED
 
 
 async def examine(environment: Environment) -> list[Finding]:

@@ -16,6 +16,7 @@ import click
 from ragpilot import cli_output as out
 from ragpilot.config import EmbedderSettings, Environment
 from ragpilot.errors import ConfigError, EmbedderError, InvalidRequestError
+from ragpilot.exit_codes import DONE, FAILED
 
 if TYPE_CHECKING:
     from ragpilot.cli import Start
@@ -89,7 +90,7 @@ async def run_embed_bench(
     else:
         out.line(table(rows))
         out.note("What the columns mean: `ragpilot embed-bench --help`.")
-    return 0 if any(row.figures for row in rows) else 1
+    return DONE if any(row.figures for row in rows) else FAILED
 
 
 def candidates_of(environment: Environment, others: Sequence[EmbedderSettings]) -> list[EmbedderSettings]:

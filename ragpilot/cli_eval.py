@@ -21,6 +21,7 @@ from ragpilot.evaluation.drafts import draft
 from ragpilot.evaluation.questions import Question, QuestionSetError, load_questions
 from ragpilot.evaluation.report import comparison_table, summary_table
 from ragpilot.evaluation.trees import by_tree, left_out, unknown_labels
+from ragpilot.exit_codes import DONE, FAILED
 from ragpilot.files import private_folder
 from ragpilot.found import Retrieval
 from ragpilot.ingest.chunkers import chunk_text
@@ -82,11 +83,11 @@ async def run_eval(
         found |= {"changes": compare(before, rows), "notCompared": asked_once(before, rows)}
     if as_json:
         out.as_json(found)
-        return 0
+        return DONE
     out.line(summary_table(summary))
     if before is not None:
         out.line(comparison_table(found["changes"], once=found["notCompared"]))
-    return 0
+    return DONE
 
 
 async def run_make(environment: Environment, root: Path, *, embedder: Embedder | None = None) -> int:
@@ -107,9 +108,9 @@ async def run_make(environment: Environment, root: Path, *, embedder: Embedder |
         out.line(json.dumps(row, ensure_ascii=False))
     if rows:
         out.note(HOW_TO_GO_ON)
-        return 0
+        return DONE
     out.note(f"No question could be drafted from {root}: {NOTHING_TO_ASK.format(out.number(len(chunks), 'chunk'))}")
-    return 1
+    return FAILED
 
 
 def _unknown(asked: list[Question], ingestion: IngestService) -> list[str]:

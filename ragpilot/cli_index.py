@@ -11,7 +11,6 @@ from typing import Final
 
 from ragpilot import cli_output as out
 from ragpilot.adhoc import AdHoc, Part, choose, environment_of, forget, known, locate, remember, remembered
-from ragpilot.cli_commands import DONE, FAILED
 from ragpilot.cli_progress import reporter
 from ragpilot.cli_session import Session, open_session
 from ragpilot.config import Environment
@@ -24,12 +23,12 @@ from ragpilot.errors import (
     UnknownCorpusError,
 )
 from ragpilot.events import to_wire
+from ragpilot.exit_codes import DONE, FAILED, PARTLY
 from ragpilot.ingest.manifest import indexed_under
 from ragpilot.ingest.roots import known_roots, scopes
 from ragpilot.settings_loader import load, state_folder
 from ragpilot.types import IngestProgress, IngestReport
 
-PARTLY: Final = 4
 TURN_SECONDS: Final = 0.5
 """Between two looks whether a server's run has ended."""
 

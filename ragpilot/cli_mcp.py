@@ -17,6 +17,7 @@ import click
 from ragpilot import cli_output as out
 from ragpilot.cli_mcp_clients import CLIENTS, Setup, snippet
 from ragpilot.config import DEFAULT_PORT, Environment, is_loopback
+from ragpilot.exit_codes import DONE
 
 if TYPE_CHECKING:
     from ragpilot.cli import Start
@@ -45,7 +46,7 @@ def mcp(context: click.Context, *, may_ingest: bool) -> int | None:
     if sys.stdin is not None and sys.stdin.isatty():
         out.note("Waiting for messages of an agent, a line each; Ctrl-D ends it. `ragpilot mcp config` sets agents up.")
     asyncio.run(serve_stdio(start.load(), os.environ, may_ingest=may_ingest))
-    return 0
+    return DONE
 
 
 @mcp.command()
@@ -83,7 +84,7 @@ def config(start: Start, client: str, *, stdio: bool, may_ingest: bool, url: str
         out.note(remark)
     if setup.token:
         out.note(CLIENTS[client].token)
-    return 0
+    return DONE
 
 
 def _checked(url: str) -> tuple[str, str]:

@@ -11,13 +11,13 @@ from typing import Final
 from ragpilot import cli_output as out
 from ragpilot.actors import command_token
 from ragpilot.adhoc import Part
-from ragpilot.cli_commands import DONE, FAILED
 from ragpilot.cli_index import IndexOptions, Target, find_target
 from ragpilot.cli_session import plan, store_actor
 from ragpilot.config import Environment
 from ragpilot.corpora import NO_CORPUS, may_know
 from ragpilot.errors import PermissionDeniedError
 from ragpilot.events import to_wire
+from ragpilot.exit_codes import DONE, FAILED
 from ragpilot.ingest.plan import IngestPlan
 from ragpilot.ingest.reasons import Reason
 from ragpilot.types import LeftOut

@@ -43,12 +43,12 @@ class Reporter(Protocol):
 def reporter(*, quiet: bool) -> Reporter:
     """The right one for stderr as it is."""
     if quiet:
-        return _Silent()
+        return _Nothing()
     return _Bar() if sys.stderr.isatty() else _Lines()
 
 
-class _Quiet:
-    """Draws nothing at its beginning and its end."""
+class _Nothing:
+    """Shows nothing, at no time."""
 
     def __enter__(self) -> Self:
         return self
@@ -58,20 +58,18 @@ class _Quiet:
     ) -> None:
         return None
 
-
-class _Silent(_Quiet):
-    def show(self, _: IngestProgress) -> None:
+    def show(self, _: IngestProgress, /) -> None:
         return None
 
 
-class _Lines(_Quiet):
+class _Lines(_Nothing):
     """A line when a stage begins, and every ten seconds while it lasts."""
 
     def __init__(self) -> None:
         self._stage = ""
         self._told = 0.0
 
-    def show(self, progress: IngestProgress) -> None:
+    def show(self, progress: IngestProgress, /) -> None:
         now = time.monotonic()
         if progress.stage == self._stage and now - self._told < LINE_SECONDS:
             return
@@ -80,7 +78,7 @@ class _Lines(_Quiet):
         note(f"{STAGES[progress.stage]}{counted}")
 
 
-class _Bar(_Quiet):
+class _Bar(_Nothing):
     """One bar a stage; only the current one is shown."""
 
     def __init__(self) -> None:
@@ -103,7 +101,7 @@ class _Bar(_Quiet):
     ) -> None:
         self._progress.stop()
 
-    def show(self, progress: IngestProgress) -> None:
+    def show(self, progress: IngestProgress, /) -> None:
         self._progress.update(
             self._task,
             description=f"{STAGES[progress.stage]:<19}",

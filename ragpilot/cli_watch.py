@@ -17,7 +17,6 @@ from typing import Any, Final, Protocol
 
 from ragpilot import cli_output as out
 from ragpilot.adhoc import Part, forget, remember
-from ragpilot.cli_commands import DONE
 from ragpilot.cli_index import IndexOptions, find_target
 from ragpilot.cli_launch import connect
 from ragpilot.cli_progress import reporter
@@ -34,6 +33,7 @@ from ragpilot.errors import (
     UnknownCorpusError,
 )
 from ragpilot.events import to_wire
+from ragpilot.exit_codes import DONE
 from ragpilot.ingest.roots import resolve_roots
 from ragpilot.ingest.watch_look import can_be_asked_for
 from ragpilot.ingest.watcher import CorpusWatcher

@@ -20,6 +20,7 @@ from ragpilot.cli_session import open_parts
 from ragpilot.config import CorpusSettings, Environment
 from ragpilot.corpora import may_know
 from ragpilot.errors import ConfigError, UnknownCorpusError
+from ragpilot.exit_codes import DONE, FAILED
 from ragpilot.ingest.grants import Decision, Grants
 from ragpilot.ingest.manifest import FILE_NAME, Manifest, Row
 from ragpilot.ingest.paths import shown_path
@@ -40,7 +41,7 @@ async def run_apply(environment: Environment, corpus: str | None) -> int:
     if (server := await find_server(environment.state)) is not None:
         code = await _through(server, environment, corpora)
     else:
-        code = 0
+        code = DONE
         async with open_parts(environment, "index") as application:
             for item in corpora:
                 _told(item, await application.ingestion.apply_grants(OWNER, item))
@@ -79,7 +80,7 @@ async def _through(server: ServerRecord, environment: Environment, corpora: list
     if left:
         out.note(f"Error: {_documents(left)} other readers than the configuration says.")
         out.note(f"The server at {server.address} (process {server.pid}) has not taken it; its log says why.")
-    return 1 if left else 0
+    return FAILED if left else DONE
 
 
 def _outdated(environment: Environment, corpora: list[CorpusSettings]) -> dict[str, int]:
@@ -155,7 +156,7 @@ def run_explain(
             out.as_json(_as_json(item))
         else:
             _print(item)
-    return 0
+    return DONE
 
 
 def _explained(environment: Environment, corpus: CorpusSettings, path: str, actor: Actor | None) -> Explanation:

@@ -31,7 +31,7 @@ REFERENCES = {
     "windsurf": "${env:RAGPILOT_TOKEN}",
 }
 """How each client is told to take the token from elsewhere; codex names the variable alone."""
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 
 
 def parsed(client: str, setup: Setup, *, stdio: bool = False) -> dict[str, object]:

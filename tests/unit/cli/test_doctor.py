@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ragpilot import bootstrap, calibrations, cli_commands, cli_session, runtime
+from ragpilot import bootstrap, calibrations, cli_session, cli_status, runtime
 from ragpilot.adapters import survey
 from ragpilot.bootstrap.chat_models import CHAT_MODELS, ChosenChat
 from ragpilot.bootstrap.embedders import EMBEDDERS
@@ -381,6 +381,6 @@ def test_a_server_older_than_its_configuration_is_told(
 
 def test_status_names_a_configuration_that_is_not_in_force(capsys: pytest.CaptureFixture[str]) -> None:
     facts = {"version": "1", "directory": "/d", "files": [], "state": "/s", "server": "http://127.0.0.1:1"}
-    cli_commands._print_status({**facts, "notInForce": ["configuration not in force: x"], "inUseBy": None,
+    cli_status._print_status({**facts, "notInForce": ["configuration not in force: x"], "inUseBy": None,
                                 "health": {}, "corpora": []})  # fmt: skip
     assert "Server: http://127.0.0.1:1\n  configuration not in force: x\n" in capsys.readouterr().out
