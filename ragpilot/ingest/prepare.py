@@ -24,7 +24,7 @@ from ragpilot.ingest.secrets import redact
 from ragpilot.ingest.walk import FileEntry
 from ragpilot.types import Chunk, Document, IndexedChunk, LeftOut, SparseVector
 
-RULES_VERSION = "13"
+RULES_VERSION = "14"
 """Changes when the same file would be refused, decoded, typed or redacted otherwise."""
 
 _KEPT_LOG = 65_536

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ragpilot.ingest.secret_looks import has_letters_and_digits
 from ragpilot.ingest.secret_placeholders import is_literal
@@ -38,6 +39,7 @@ def _option(names: str, separator: str = _NEXT, value: str = VALUE) -> re.Patter
 _EITHER = f"(?:{_NEXT})?"
 """Also nothing at all: ``-ppassword``."""
 _LOGIN = _option("-p|--password")
+_AN_ARGUMENT = r"[\"']?(?P<bare>(?=[^\s\"']{0,200}\d)[A-Za-z0-9_.-]{16,200})(?![\w./:@-])"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,43 @@ _COMMANDS = (
     _command("redis-cli", _option("-a|--pass")),
     _command("ldap", _option("-w", _EITHER), rest="(?:search|add|modify|delete|passwd|whoami)"),
     _command("sqlcmd|bcp|osql|isql", _option("-P", _EITHER)),
+    _command(
+        "curl",
+        re.compile(
+            r"(?<![\w-])(?:-[Fd]|--form|--data(?:-\w{1,10})?)[ \t=]{0,4}[\"']?(?:[\w.]{1,40}=[^\s&\"']{0,100}&){0,20}"
+            r"(?:\w{0,20}_)?(?:password|passwd|pwd)=(?P<bare>[^\s&\"'`|;<>(){}\\]{1,200})"
+        ),
+    ),
+    _command("dotnet user-secrets set", re.compile(rf"[ \t]{{1,4}}[\"']?[\w.:-]{{1,120}}[\"']?[ \t]{{1,4}}{VALUE}")),
+    _command("dotnet nuget push|nuget push|gem push", _option("-k|--api-key|-ApiKey|--key")),
+    _command("twine upload|poetry publish", _LOGIN),
+    _command(
+        "cargo login|vault login|npm config set|pnpm config set|poetry config|hub login|flyctl auth token",
+        re.compile(
+            r"(?:[ \t]{1,4}(?:[\w./:-]{0,120}(?:_authToken|pypi-token\.[\w-]{1,40})))?(?:[ \t]{1,4}|=)" + _AN_ARGUMENT
+        ),
+    ),
+    _command(
+        "composer config|poetry config",
+        re.compile(
+            r"(?:[ \t]{1,4}--?\w{1,12}){0,3}[ \t]{1,4}http-basic\.[\w.-]{1,80}[ \t]{1,4}[^\s-]\S{0,80}[ \t]{1,4}"
+            + VALUE
+        ),
+    ),
+    _command("gh secret set", _option("-b|--body")),
+    _command("heroku auth:token|wrangler secret put", re.compile(rf"[^\n|]{{0,80}}<<<[ \t]{{0,4}}{VALUE}")),
+    _command("mosquitto_", _option("-P|--pw"), rest="(?:pub|sub|rr)"),
+    _command("plink|pscp|psftp|kitty", _option("-pw")),
+    _command(
+        "sqlplus|sqlldr|expdp|impdp|rman", re.compile(r"(?<![\w/.])[A-Za-z]\w{0,40}/(?P<bare>[^\s\"'`/@|;&<>]{1,200})@")
+    ),
+    _command("lftp", re.compile(rf"(?<![\w-])-u[ \t]{{1,4}}[\"']?[^\s,\"']{{1,80}},{_BARE}")),
+    _command(
+        "kubectl|oc",
+        re.compile(rf"(?<![\w-])--from-literal(?:=|[ \t]{{1,4}})[\"']?[\w.-]{{1,100}}={VALUE}"),
+        rest=r"[ \t][^|;&\n]{0,80}?\bsecret",
+    ),
+    _command("ConvertTo-SecureString", re.compile(rf"(?:[ \t]{{1,4}}-String)?[ \t]{{1,4}}{QUOTED}")),
     _command("zip|unzip", _option("-P")),
     _command("7z", _option("-p", ""), rest="[ar]?"),
     _command("keytool|jarsigner|apksigner", _option("-{1,2}(?:storepass|keypass|srcstorepass|deststorepass)")),
@@ -180,10 +219,10 @@ def _own_options(text: str) -> Iterator[Found]:
         ),
         key=lambda found: found[0].start(),
     )
-    limits = [*(match.start() for match, _ in matches[1:]), len(text)]
-    for (match, command), limit in zip(matches, limits, strict=False):
+    next_one = dict(pairwise([*dict.fromkeys(match.start() for match, _ in matches), len(text)]))
+    for match, command in matches:
         start = match.end()
-        end = _end_of_command(text, start, min(limit, start + _LONGEST_COMMAND))
+        end = _end_of_command(text, start, min(next_one[match.start()], start + _LONGEST_COMMAND))
         for given in command.takes.finditer(text, start, end):
             yield from literal_in(given, KIND)
         for cookies in _COOKIES.finditer(text, start, end):

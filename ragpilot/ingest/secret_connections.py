@@ -15,6 +15,7 @@ KIND = "connection-password"
 _URL_PASSWORD = re.compile(r"://[^\s/:@\"'<>{}]{0,100}:(?P<value>[^\s/@\"'<>{}]{1,200})@[A-Za-z0-9\[{$.-]")
 _PAIR_PASSWORD = re.compile(r"(?:password|pwd)\s{0,3}=\s{0,3}(?P<value>[^\s;\"']{4,100})(?=;|[\"'])", re.IGNORECASE)
 _CONNECTION = re.compile(r"(?:server|data source|host|user id|uid|database|initial catalog)\s{0,3}=", re.IGNORECASE)
+_CALL = re.compile(r"[A-Za-z_][\w.:>-]*\(.*\)")
 _AROUND = 300
 
 _PARAMETER = re.compile(r"(?:password|passwd|pwd)=(?P<bare>[^\s&;\"'`<>\\)\]]{1,200})", re.IGNORECASE)
@@ -72,7 +73,7 @@ def find_in_connections(text: str, lowered: str) -> Iterator[Found]:
 def _pair(text: str, place: int) -> Iterator[Found]:
     """``Server=…;Password=…``: a pair counts only beside the others of a connection string."""
     match = _PAIR_PASSWORD.match(text, place)
-    if match is None or is_placeholder(match["value"]):
+    if match is None or is_placeholder(match["value"]) or _CALL.fullmatch(match["value"]):
         return
     around = text[max(0, place - _AROUND) : match.end() + _AROUND]
     if ";" in around and _CONNECTION.search(around):

@@ -6,7 +6,7 @@ import re
 
 _PLACEHOLDER = re.compile(
     r".*(?:example|placeholder|changeme|change[-_]me|dummy|redacted|your[-_]|my[-_]?(?:secret|token|key|pass)|xxx"
-    r"|\*\*\*|\.\.\.|<|>|\$\{|\$\(|\{\{|%\(|%s|\(\?|\{\d|^\.{0,2}/|\[.*\]|\\\\|\{\w*\}|12345678|insert|todo|not[-_]a|fake[-_]?(?:token|secret|pass)).*"
+    r"|\*\*\*|\.\.\.|<|>|\$\{|\$\(|\{\{|%\(|%s|\(\?|\{\d|^~?\.{0,2}/|\[.*\]|\\\\|\{\w*\}|12345678|insert|todo|not[-_]a|fake[-_]?(?:token|secret|pass)).*"
     r"|\$\w+|%\w+%"
     r"|(?:pass(?:word|wd)?|pwd|secret|token|key|user(?:name)?|admin|root|guest|test|postgres|mysql|foo|bar|none|null|true|false)\d{0,3}",
     re.IGNORECASE,

@@ -12,7 +12,7 @@ from ragpilot.ingest.secret_placeholders import is_literal
 KIND = "assigned-secret"
 
 _PASSWORD_KEY = re.compile(
-    r"(?:.*(?:password|passwd|passphrase)|(?:.*[._-])?(?:pwd|pass)|[a-z0-9]*(?:Pwd|Pass))\d{0,2}|.*(?:Password|PASSWORD|PASSWD)",
+    r"(?:.*(?:passwor[dt]|passwd|pass[_-]?phrase)|(?:.*[._-])?(?:pwd|pass)|[a-z0-9]*(?:Pwd|Pass))\d{0,2}|.*(?:Password|PASSWORD|PASSWD)",
 )
 _SECRET_KEY = re.compile(
     r"(?:.*[._-])?(?:secret|token|(?:secret|api|access|account|private|encryption|signing|auth|client)[._-]?key)"
@@ -21,8 +21,9 @@ _SECRET_KEY = re.compile(
 _NO_PASSWORD_KEY = re.compile(r".*(?:by|com|tres|sur|no|has|is|num|under|over)pass\d{0,2}", re.IGNORECASE)
 
 _LINE = re.compile(
-    r"^(?P<indent>[ \t]{0,60}(?:-[ \t]{1,4})?)(?P<mark>[\"']?)(?P<key>[A-Za-z_][\w.-]{0,100})(?P=mark)"
-    r"(?P<joint>:[ \t]{1,16}|[ \t]{0,16}=[ \t]{0,16})"
+    r"^(?P<indent>[ \t]{0,60}(?:-[ \t]{1,4}|(?:[;#]|//)[ \t]{0,4})?)"
+    r"(?P<mark>[\"']?)(?P<key>[A-Za-z_][\w.-]{0,100})(?P=mark)"
+    r"(?P<joint>:[ \t]{1,40}|[ \t]{0,40}=[ \t]{0,40})"
     r"(?P<bare>(?![*&])[^\s\"'`(){}\[\]<>,;]{6,200}+)[ \t]{0,16}(?:[#;].*)?\r?$",
     re.MULTILINE,
 )
@@ -48,6 +49,8 @@ _LEAST_PASSWORD, _LEAST_SECRET, _LEAST_TOKEN = 6, 8, 12
 _ENTRY_NAME = r"[\"']?name[\"']?:[ \t]{0,8}[\"']?(?P<name>[A-Za-z_][\w.-]{0,100})[\"']?"
 _ENTRY_VALUE = r"[\"']?value[\"']?:[ \t]{0,8}" + VALUE
 _BETWEEN = r"(?:[ \t]{0,4}\r?\n[ \t]{1,60}|,\s{0,60})"
+_PROPERTY = re.compile(r"<key>(?P<name>[\w.-]{1,100})</key>\s{0,80}<string>(?P<bare>[^\s<]{1,2000})</string>")
+"""Of Apple's property lists."""
 _ENTRIES = (
     ("name", re.compile(_ENTRY_NAME + _BETWEEN + _ENTRY_VALUE)),
     ("value", re.compile(_ENTRY_VALUE + _BETWEEN + _ENTRY_NAME)),
@@ -61,6 +64,9 @@ def find_in_settings(text: str, lowered: str) -> Iterator[Found]:
     for match in _LINE.finditer(text):
         if _is_secret_line(match, text):
             yield *match.span("bare"), KIND
+    for listed in _PROPERTY.finditer(text) if "</key>" in text else ():
+        if is_secret_of(listed["name"], listed["bare"]):
+            yield *listed.span("bare"), KIND
     if "value" in text and "name" in text:
         for first, expression in _ENTRIES:
             at = text.find(first)

@@ -17,8 +17,10 @@ _USERS = re.compile(
     r"|(?:update|(?:insert|replace)\s{1,8}into)\s{1,8}[\w.\"`\[\]]{1,120}\s{1,8}set\s(?:[^;']|'[^'\n]{0,200}'){0,200}?[\s,.\"`\[]"
     r"(?:\w{1,20}_)?pass(?:word|wd|_?hash)?[\"`\]]?\s{0,8}=\s{0,8}N?"
     r"|set\s{1,8}password\b[^;]{0,100}?=\s{0,8}(?:password\s{0,4}\(\s{0,4})?)"
-    r"'(?P<quoted>[^'\n]{1,200})'",
-    re.IGNORECASE,
+    r"'(?P<quoted>[^'\n]{1,200})'"
+    r"|identified\s{1,8}by\s{1,8}\\?\"?(?!values\b|password\b)(?P<bare>[A-Za-z]\w{3,60})(?=\\?\"?\s{0,8}"
+    r"(?:;|$|\"|default\b|account\b|replace\b|container\b|profile\b|quota\b|temporary\b))",
+    re.IGNORECASE | re.MULTILINE,
 )
 _USERS_ANCHORS = ("identified", "create", "alter", "set", "update", "insert", "replace")
 

@@ -10,6 +10,7 @@ from ragpilot.ingest.secret_arguments import find_in_arguments
 from ragpilot.ingest.secret_code import find_in_code
 from ragpilot.ingest.secret_commands import find_in_commands, places
 from ragpilot.ingest.secret_connections import find_in_connections
+from ragpilot.ingest.secret_directives import find_in_directives
 from ragpilot.ingest.secret_fallbacks import find_in_fallbacks
 from ragpilot.ingest.secret_files import find_in_files
 from ragpilot.ingest.secret_looks import is_jumbled, is_mixed, is_words, looks_random
@@ -26,27 +27,34 @@ _KEY_BODY = re.compile(r"(?:[\s\\nrt\"'+,|>#*/;.:-]{0,40}[A-Za-z0-9+/=]{32,200})
 _KEY_LETTERS = re.compile(r"[A-Za-z0-9+/]{24}")
 
 _NAME_ANCHORS = tuple(
-    "pass pwd secret token credential api access account private encryption signing auth client".split()
+    """
+    pass pwd secret token credential api access account private encryption signing auth client hmac deploy licens licenc
+    master admin webhook service subscription functions app storage server ssh kennwort senha contrase motdepasse
+    mot_de psk
+    """.split()
 )
 _NAMED_VALUE = re.compile(
-    r"(?:(?P<password>passw(?:or)?d|passphrase|pwd"
+    r"(?:(?P<password>passw(?:ort|(?:or)?d)|pass[_-]?phrase|pwd|kennwort|senha|contrase(?:n|\u00f1)a|mot_?de_?passe|(?<![a-z])psk(?![a-z])"
     r"|(?:(?<![a-z0-9])|(?<=db)|(?<=ftp|key)|(?<=user|smtp|mail|root|auth)|(?<=mysql|redis|admin|store))pass(?![a-z]|_[a-z]))"
     r"|secret|token|credentials?"
-    r"|(?:api|access|account|private|encryption|signing|auth|client)[_-]?key)"
-    r"(?P<rest>[A-Za-z0-9_]{0,24})(?:[\"']\]?\s{0,3}(?P<comma>,)|[\"'\]]{0,3}\s{0,4}"
-    r"(?::\s{0,2}(?:str|string|&str)\s{0,3}=|:=|=>|->|[=:>]|(?P<compared>===?|!==?|\.equals(?:IgnoreCase)?\(|eq\s))|[\"']\s{1,4}value\s{0,3}=)\s{0,4}"
+    r"|(?:api|access|account|private|encryption|signing|auth|client|hmac|deploy|licen[sc]e|master|admin|webhook|service"
+    r"|subscription|functions|app|storage|server|ssh)[_-]?key)"
+    r"(?P<rest>[A-Za-z0-9_]{0,24})(?:[\"']\]?\s{0,3}(?P<comma>,)|\\?[\"'\]]{0,3}\s{0,4}[ \t]{0,40}"
+    r"(?::\s{0,2}(?:&'static )?[\w&.:<>\[\]?| ]{1,40}?\s{0,3}=(?![=>])|\s{1,3}as\s{1,3}string\s{0,3}=|:=|=>|->|[=:>]"
+    r"|(?P<compared>===?|!==?|\.equals(?:IgnoreCase)?\(|eq\s))|[\"']\s{1,4}value\s{0,3}=)\s{0,4}[ \t]{0,40}"
     r"(?P<call>(?:new\s{1,4})?[A-Za-z_][\w.:]{0,60}\(\s{0,20}(?:[A-Za-z_][\w.:]{0,60}\(\s{0,20})?)?"
     r"(?:(?:\(\s{0,60}){0,2}[brufln@$#]{0,2}(?P<quote>\\?(?:\"\"\"|'''|[\"'`]))(?P<quoted>(?:[^\"'`\s\\]|\\(?![\"'`])){6,500}+)(?P=quote)"
-    r"|(?P<bare>[A-Za-z0-9+/_=.~!@$%^&*-]{12,200}+)(?=[ \t]{0,20}(?:[#;\"']|$|</)))",
+    r"|(?P<bare>[A-Za-z0-9+/_=.~!@$%^&*-]{12,2000}+)(?=[ \t]{0,20}(?:[#;\"'`]|$|</)))",
     re.IGNORECASE | re.MULTILINE,
 )
 _NO_SECRET_SUFFIX = re.compile(
     r".*(?:name|path|file|dir|url|uri|endpoint|type|kind|field|header|param|label|env|var|length|len|size|regex|pattern|format"
-    r"|prefix|suffix|ttl|expir\w*|timeout|count|limit|hint|placeholder|message|error|class|cls|id|ids|provider|policy|version)s?",
+    r"|prefix|suffix|ttl|expir\w*|timeout|count|limit|hint|placeholder|message|error|class|cls|id|ids|provider|policy|version"
+    r"|algorithm|algo|hasher|scheme|method|mode)s?",
     re.IGNORECASE,
 )
 _ENCODED = re.compile(r"[A-Za-z0-9+/_=-]{20,}")
-_SHORT = 8
+_SHORT, _MIXED, _LONG = 8, 12, 24
 
 _DISCORD = re.compile(
     r"(?<![\w.-])(?P<user>[MNO][A-Za-z0-9_-]{23,27})\.[A-Za-z0-9_-]{6}\.(?P<proof>[A-Za-z0-9_-]{27,40})(?![\w.-])"
@@ -91,6 +99,7 @@ def _find(text: str) -> Iterator[tuple[int, int, str]]:
     yield from find_in_settings(text, lowered)
     yield from find_in_fallbacks(text)
     yield from find_in_arguments(text, lowered)
+    yield from find_in_directives(text, lowered)
 
 
 def _lowered(text: str) -> str:
@@ -138,9 +147,9 @@ def _named_values(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
             continue
         if lowered.endswith("publickey", 0, place):  # the token of a signed .NET assembly, which is public
             continue
-        if match["comma"] and not text[place : match.start("comma")].rstrip(" \t\"'").isupper():
-            continue  # define('DB_PASSWORD', '…') gives a value to a name; f("token", "…") may mean anything
         group = "quoted" if match["quoted"] else "bare"
+        if match["comma"] and not _is_set(text[place : match.start("comma")], match["quoted"]):
+            continue
         if len(match[group]) < _SHORT and not match["password"]:
             continue  # of other secrets nothing so short is one
         if match["compared"] and (group == "bare" or not match["password"]):
@@ -150,8 +159,16 @@ def _named_values(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
         if not match["password"] and is_words(match[group]):
             continue
         jumbled = match["password"] and group == "quoted" and not match["call"] and is_jumbled(match[group])
+        jumbled = jumbled or (len(match[group]) >= _LONG and is_jumbled(match[group]))
         if jumbled or looks_random(match[group], quoted=group == "quoted"):
             yield *match.span(group), "assigned-secret"
+
+
+def _is_set(name: str, value: str | None) -> bool:
+    """``define('DB_PASSWORD', '…')`` gives a value to a name; ``f("token", "abc1")`` may mean anything."""
+    if name.rstrip(" \t\"'").isupper():
+        return True
+    return value is not None and len(value) >= _MIXED and is_mixed(value)
 
 
 def _free_of_overlaps(found: Iterator[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
