@@ -54,6 +54,11 @@ _NO_SECRET_SUFFIX = re.compile(
     re.IGNORECASE,
 )
 _ENCODED = re.compile(r"[A-Za-z0-9+/_=-]{20,}")
+_SETTER = re.compile(
+    r"(?:(?:set|put|add|append|define|insert|emplace)\w{0,20}\(|\{)\s{0,4}[\"'][\w.-]{0,60}$", re.IGNORECASE
+)
+"""What stands before a name that is given a value: of a call, or of a pair in braces."""
+_BEFORE = 90
 _SHORT, _MIXED, _LONG = 8, 12, 24
 
 _DISCORD = re.compile(
@@ -148,7 +153,7 @@ def _named_values(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
         if lowered.endswith("publickey", 0, place):  # the token of a signed .NET assembly, which is public
             continue
         group = "quoted" if match["quoted"] else "bare"
-        if match["comma"] and not _is_set(text[place : match.start("comma")], match["quoted"]):
+        if match["comma"] and not _is_set(text, place, match):
             continue
         if len(match[group]) < _SHORT and not match["password"]:
             continue  # of other secrets nothing so short is one
@@ -164,11 +169,14 @@ def _named_values(text: str, lowered: str) -> Iterator[tuple[int, int, str]]:
             yield *match.span(group), "assigned-secret"
 
 
-def _is_set(name: str, value: str | None) -> bool:
+def _is_set(text: str, place: int, match: re.Match[str]) -> bool:
     """``define('DB_PASSWORD', '…')`` gives a value to a name; ``f("token", "abc1")`` may mean anything."""
-    if name.rstrip(" \t\"'").isupper():
+    if text[place : match.start("comma")].rstrip(" \t\"'").isupper():
         return True
-    return value is not None and len(value) >= _MIXED and is_mixed(value)
+    value = match["quoted"] or ""
+    if len(value) < _MIXED or not is_mixed(value):
+        return False
+    return _SETTER.search(text[max(0, place - _BEFORE) : place]) is not None
 
 
 def _free_of_overlaps(found: Iterator[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
