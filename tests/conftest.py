@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A busy machine fails no example for its time; pytest's own limit bounds each test.
+settings.register_profile("ragpilot", deadline=None)
+settings.load_profile("ragpilot")
 
 
 @pytest.fixture(autouse=True)

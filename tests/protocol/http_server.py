@@ -8,10 +8,12 @@ import socket
 import ssl
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
+
+from tests.protocol.listening import listening
 
 WAIT_SECONDS = 10.0
 """The longest that anything here waits for a client."""
@@ -102,7 +104,7 @@ class ProtocolServer:
         self.open_connections = 0
         self.connections = 0
         self._changed = asyncio.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._open = AsyncExitStack()
 
     @property
     def url(self) -> str:
@@ -116,7 +118,7 @@ class ProtocolServer:
         """The bodies of all requests to ``path``."""
         return [request.body for request in self.requests if request.path == path]
 
-    async def until(self, holds: Callable[[], bool], seconds: float = 1.0) -> None:
+    async def until(self, holds: Callable[[], bool], seconds: float = 10.0) -> None:
         """Wait until ``holds``, asked again at each request and each end of a connection; else TimeoutError."""
         async with asyncio.timeout(seconds):
             while not holds():
@@ -124,26 +126,17 @@ class ProtocolServer:
                 await self._changed.wait()
 
     async def all_closed(self, *, but: int = 0) -> None:
-        """Wait until no more than ``but`` connections are open; TimeoutError after a second."""
+        """Wait until no more than ``but`` connections are open; TimeoutError after ten seconds."""
         await self.until(lambda: self.open_connections <= but)
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, ssl=self.tls)
-        self.port: int = self._server.sockets[0].getsockname()[1]
+        self.port = await self._open.enter_async_context(listening(self._serve, tls=self.tls))
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._server.close()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        await self._open.aclose()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
@@ -156,12 +149,9 @@ class ProtocolServer:
                 await self.handle(request, reply)
                 if not reply.keep:
                     break
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # the client left
         finally:
             self.open_connections -= 1
             self._changed.set()
-            writer.close()
 
 
 async def _read(reader: asyncio.StreamReader) -> Request | None:
@@ -182,10 +172,7 @@ async def plain_server() -> AsyncIterator[int]:
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)
         writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-        with suppress(ConnectionError):
-            await writer.drain()
-        writer.close()
+        await writer.drain()
 
-    server = await asyncio.start_server(refuse, "127.0.0.1", 0)
-    async with server:
-        yield int(server.sockets[0].getsockname()[1])
+    async with listening(refuse) as port:
+        yield port

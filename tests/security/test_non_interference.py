@@ -196,7 +196,7 @@ class ScopedInProcess(Scoped):
 
 def run(machine: type[Scoped], **given: Any) -> None:
     quiet = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-    chosen = settings(deadline=None, database=None, suppress_health_check=quiet, print_blob=False, **given)
+    chosen = settings(database=None, suppress_health_check=quiet, print_blob=False, **given)
     run_state_machine_as_test(machine, settings=chosen)
 
 

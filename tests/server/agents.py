@@ -15,6 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
 
 from ragpilot.runtime import OwnerLock, server_record
+from tests.protocol.listening import listening
 from tests.server.support import Response, Running, bearer
 
 REVISIONS = {"legacy": "2025-11-25", "auto": "2026-07-28"}
@@ -53,22 +54,16 @@ async def agent(address: str, *, mode: str = "auto", token: str | None = None) -
 @asynccontextmanager
 async def silent_server(state: Path) -> AsyncIterator[None]:
     """A program that holds the state folder as a server, takes connections, and says nothing."""
-    held: list[asyncio.StreamWriter] = []
 
-    async def hold(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        held.append(writer)
+    async def hold(_: asyncio.StreamReader, __: asyncio.StreamWriter) -> None:
+        await asyncio.Event().wait()
 
-    server = await asyncio.start_server(hold, "127.0.0.1", 0)
-    at = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    with OwnerLock(state, "serve") as lock:
-        lock.announce(at)
-        with server_record(state, at):
-            try:
+    async with listening(hold) as port:
+        at = f"http://127.0.0.1:{port}"
+        with OwnerLock(state, "serve") as lock:
+            lock.announce(at)
+            with server_record(state, at):
                 yield
-            finally:
-                server.close()
-                for writer in held:
-                    writer.transport.abort()
 
 
 def address(server: Running) -> str:

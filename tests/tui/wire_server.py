@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.protocol.listening import listening
+
 STREAM = "200 OK", "text/event-stream"
 
 
@@ -56,22 +58,18 @@ class WireServer:
         self.requests.append((first.rsplit(" ", 1)[0], headers, json.loads(body) if body else None))
         answer = [f"HTTP/1.1 {self.reply.status}", f"Content-Type: {self.reply.kind}", "Connection: close"]
         writer.write("\r\n".join([*answer, *self.reply.headers, "", ""]).encode())
-        try:
-            for piece in self.reply.pieces:
-                writer.write(piece)
-                await writer.drain()
-                await asyncio.sleep(0)  # the client reads this piece before the next one is there
-            if self.reply.stay:
-                await reader.read()
-                self.client_left.set()
-        finally:
-            writer.close()
+        for piece in self.reply.pieces:
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(0)  # the client reads this piece before the next one is there
+        if self.reply.stay:
+            await reader.read()
+            self.client_left.set()
 
 
 @asynccontextmanager
 async def serving(reply: Reply) -> AsyncIterator[WireServer]:
     wire = WireServer(reply)
-    server = await asyncio.start_server(wire.handle, "127.0.0.1", 0)
-    wire.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    async with server:
+    async with listening(wire.handle) as port:
+        wire.url = f"http://127.0.0.1:{port}"
         yield wire

@@ -16,6 +16,7 @@ from ragpilot.mcp_client import CallBrokenOffError, McpClient, RpcError, ServerS
 from ragpilot.runtime import ANSWER_SECONDS, ServerRecord, local_token
 from server import patience
 from tests.fakes import ScriptedChatModel
+from tests.protocol.listening import listening
 from tests.server.agents import Told, address
 from tests.server.support import LOCAL_TOKEN, Stand, running, until
 
@@ -28,11 +29,9 @@ async def program(answer: bytes) -> AsyncIterator[str]:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(answer)
         await writer.drain()
-        writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with listening(serve) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 def http(kind: str, body: str, status: str = "200 OK") -> bytes:
@@ -85,17 +84,13 @@ async def test_a_server_that_is_silent_and_one_that_ends_at_work_are_told_apart(
                 f"The RagPilot server at {at} ended during this call. The call can be made again."
             )
     monkeypatch.setattr(mcp_client, "SILENCE_SECONDS", 0.2)
-    held: list[asyncio.StreamWriter] = []
 
-    async def hold(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        held.append(writer)
+    async def hold(_: asyncio.StreamReader, __: asyncio.StreamWriter) -> None:
+        await asyncio.Event().wait()
 
-    server = await asyncio.start_server(hold, "127.0.0.1", 0)
-    async with server:
+    async with listening(hold) as port:
         with pytest.raises(ServerSilentError, match=r"does not answer: silent for 0\.2 s\."):
-            await call(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
-        for writer in held:
-            writer.transport.abort()
+            await call(f"http://127.0.0.1:{port}")
 
 
 @pytest.mark.asyncio

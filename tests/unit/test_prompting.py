@@ -115,7 +115,7 @@ def test_a_key_that_a_text_has_guessed_is_not_used(monkeypatch: pytest.MonkeyPat
     assert all(block.text.endswith("\ncccc>>>\n\n") for block in built.prompt.blocks)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     texts=st.lists(st.text(min_size=0, max_size=3000), max_size=12),
     budget=st.integers(min_value=256, max_value=6000),

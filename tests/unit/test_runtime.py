@@ -27,6 +27,7 @@ from ragpilot.runtime import (
     owner,
     server_record,
 )
+from tests.protocol.listening import listening
 
 HOLD = """
 import sys
@@ -65,11 +66,9 @@ async def answering(body: bytes, *, status: str = "200 OK") -> AsyncIterator[tup
         head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         writer.write(head.encode() + body)
         await writer.drain()
-        writer.close()
 
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    async with server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", asked
+    async with listening(answer) as port:
+        yield f"http://127.0.0.1:{port}", asked
 
 
 def test_a_free_folder_has_no_owner_and_looking_makes_nothing(tmp_path: Path) -> None:

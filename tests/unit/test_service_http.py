@@ -9,6 +9,7 @@ from ragpilot.adapters.http import Reply, Service, fetch, is_loopback_url, new_c
 from ragpilot.errors import ChatModelError, ChatModelUnavailableError, EmbedderError
 from tests.protocol.http_server import ProtocolServer, Request
 from tests.protocol.http_server import Reply as ServerReply
+from tests.protocol.listening import listening
 
 CHAT = Service("Ollama", "http://models.example:11434", "chat")
 EMBEDDER = Service("Ollama", "http://models.example:11434", "embedder")
@@ -63,10 +64,9 @@ async def test_a_socks_proxy_is_used_for_others_and_never_for_loopback(monkeypat
         writer.write(b"\x05\x00\x00\x01" + bytes(6))
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
-        writer.close()
 
-    async with asyncio.timeout(10), await asyncio.start_server(socks, "127.0.0.1", 0) as proxy:
-        monkeypatch.setenv("ALL_PROXY", f"socks5://127.0.0.1:{proxy.sockets[0].getsockname()[1]}")
+    async with asyncio.timeout(10), listening(socks) as port:
+        monkeypatch.setenv("ALL_PROXY", f"socks5://127.0.0.1:{port}")
         async with new_client(CHAT) as client:
             assert (await fetch(CHAT, client, "GET", "/", seconds=5)).body == {}
         assert asked == [b"models.example" + (11434).to_bytes(2, "big")]

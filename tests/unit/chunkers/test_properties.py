@@ -69,7 +69,7 @@ TEXTS = st.lists(FRAGMENTS, max_size=40).map("".join)
 
 
 @pytest.mark.parametrize(("path", "source_type"), KINDS, ids=KIND_IDS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(text=TEXTS, max_chars=st.sampled_from([1, 7, 60, 1000]))
 def test_arbitrary_text(path: str, source_type: str, text: str, max_chars: int) -> None:
     sound_spans(path, text, source_type, max_chars=max_chars)
