@@ -16,13 +16,12 @@ import click
 
 from ragpilot import cli_output as out
 from ragpilot.cli_mcp_clients import CLIENTS, Setup, snippet
-from ragpilot.config import DEFAULT_PORT, Environment, is_loopback
+from ragpilot.config import DEFAULT_PORT, Environment, is_loopback, url_of
 from ragpilot.exit_codes import DONE
 
 if TYPE_CHECKING:
     from ragpilot.cli import Start
 
-_ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - not bound to: how to reach what is
 _LASTING = "`ragpilot serve` with a port of its own (`port` under [server]) stays, and --stdio needs no address."
 _LEAVES = f"That server was started in the background: it leaves after {{:g}} idle minutes. {_LASTING}"
 _OTHERS = f"Warning: the server that answers at {{}} is that of another folder, not of {{}}. {_LASTING}"
@@ -120,8 +119,7 @@ async def _address(environment: Environment) -> tuple[str, list[str]]:
     if record is not None:
         return record.address, [] if record.idle_exit is None else [_LEAVES.format(record.idle_exit / 60)]
     server = environment.settings.server
-    host = _ANY_ADDRESS.get(server.host, server.host)
-    address = f"http://{f'[{host}]' if ':' in host else host}:{server.port or DEFAULT_PORT}"
+    address = url_of(server.host, server.port or DEFAULT_PORT)
     holder = await asyncio.to_thread(owner, environment.state)
     if holder is not None and holder.role == "serve":
         # It is just starting, or too busy to say so.

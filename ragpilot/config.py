@@ -29,6 +29,12 @@ def is_loopback(host: str) -> bool:
         return bare.lower() == "localhost"
 
 
+def url_of(host: str, port: int) -> str:
+    """The URL at which this machine reaches a server that listens on ``host``, which may be any address, and ``port``."""
+    reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not bound to
+    return f"http://[{reached}]:{port}" if ":" in reached else f"http://{reached}:{port}"
+
+
 def _url(value: str, example: str = "http://localhost:11434") -> str:
     """Normalise a service's address: no trailing slash, no doubled one, so that paths can be joined to it."""
     try:

@@ -8,10 +8,9 @@ import sys
 from typing import Any, Self
 from weakref import WeakSet
 
+from ragpilot.config import url_of
 from ragpilot.errors import ConfigError
 from server.guard import STALL_SECONDS
-
-ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - not bound to: how to reach what is
 
 
 class Listener(socket.socket):
@@ -56,9 +55,7 @@ class Listener(socket.socket):
     @property
     def address(self) -> str:
         """The URL at which this machine reaches it."""
-        host, port = self.getsockname()[:2]
-        host = ANY_ADDRESS.get(host, host)
-        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        return url_of(*self.getsockname()[:2])
 
     def accept(self) -> tuple[socket.socket, Any]:
         """As ever, and the connection is remembered while it lives."""

@@ -24,7 +24,8 @@ from ragpilot.terminal_text import clean
 from server.context import Context
 from server.guard import Receive, Scope, Send, request_id
 from server.mcp import actor_of
-from server.mcp_tools import Call, Progress, Tool, Toolbox, ToolError
+from server.mcp_tool import Call, Progress, Tool, ToolError
+from server.mcp_toolbox import Toolbox
 
 
 class Protocol:

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from ragpilot.types import QUESTION_MAX_CHARS, TOP_K_RANGE
-from server.requests import NAME_MAX_CHARS, PATH_MAX_CHARS, Body, Corpus, Path, Question
+from ragpilot.types import QUESTION_MAX_CHARS
+from server.requests import NAME_MAX_CHARS, PATH_MAX_CHARS, Body, Corpus, Path, Question, TopK, whole_number
 
 LIMIT_RANGE = (1, 20)
 DEFAULT_LIMIT = 3
@@ -45,12 +45,7 @@ class AskArguments(Body):
 
     question: AskedQuestion
     top_k: Annotated[
-        int | None,
-        Field(
-            ge=TOP_K_RANGE[0],
-            le=TOP_K_RANGE[1],
-            description=f"a whole number from {TOP_K_RANGE[0]} to {TOP_K_RANGE[1]}",
-        ),
+        TopK,
         BeforeValidator(_whole),
         _told("The most passages that the answer may rest on.", default=8),
     ] = None
@@ -65,11 +60,7 @@ class QueryArguments(Body):
     collection: Collection = None
     limit: Annotated[
         int,
-        Field(
-            ge=LIMIT_RANGE[0],
-            le=LIMIT_RANGE[1],
-            description=f"a whole number from {LIMIT_RANGE[0]} to {LIMIT_RANGE[1]}",
-        ),
+        whole_number(*LIMIT_RANGE),
         BeforeValidator(_whole),
         _told("The most passages to return."),
     ] = DEFAULT_LIMIT

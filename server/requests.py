@@ -23,6 +23,11 @@ CONTEXT_LINES_MAX = 200
 B = TypeVar("B", bound=BaseModel)
 
 
+def whole_number(least: int, most: int) -> Any:
+    """The rule of a number from ``least`` to ``most``, in the words that a refusal quotes."""
+    return Field(ge=least, le=most, description=f"a whole number from {least} to {most}")
+
+
 def _whole(text: str) -> str:
     """Refuses half of a surrogate pair: JSON can spell it, UTF-8 cannot, and what is asked is encoded later."""
     text.encode()
@@ -59,6 +64,7 @@ Corpus = Annotated[
     Annotated[str, Field(max_length=NAME_MAX_CHARS), AfterValidator(_whole)] | None,
     Field(description=f"the name of a corpus, a text of at most {NAME_MAX_CHARS} characters"),
 ]
+TopK = Annotated[int | None, whole_number(*TOP_K_RANGE)]
 Focus = Annotated[
     list[Path],
     Field(
@@ -87,14 +93,7 @@ class AskBody(Body):
     """``POST /ask``."""
 
     question: Question
-    top_k: Annotated[
-        int | None,
-        Field(
-            ge=TOP_K_RANGE[0],
-            le=TOP_K_RANGE[1],
-            description=f"a whole number from {TOP_K_RANGE[0]} to {TOP_K_RANGE[1]}",
-        ),
-    ] = None
+    top_k: TopK = None
     corpus: Corpus = None
     focus: Focus = []
     conversation: Annotated[
@@ -122,7 +121,7 @@ class SearchBody(Body):
     """``POST /search``."""
 
     question: Question
-    k: Annotated[int, Field(ge=1, le=SEARCH_K_MAX, description=f"a whole number from 1 to {SEARCH_K_MAX}")] = 8
+    k: Annotated[int, whole_number(1, SEARCH_K_MAX)] = 8
     corpus: Corpus = None
     focus: Focus = []
 
@@ -147,7 +146,7 @@ class SourceQuery(Body):
     context: Annotated[
         int,
         BeforeValidator(lambda value: int(value) if isinstance(value, str) and value.isdecimal() else value),
-        Field(ge=0, le=CONTEXT_LINES_MAX, description=f"a whole number from 0 to {CONTEXT_LINES_MAX}"),
+        whole_number(0, CONTEXT_LINES_MAX),
     ] = 10
 
 

@@ -6,7 +6,6 @@ Terminal UI and command line use it alike. Nothing is connected before the first
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
@@ -16,6 +15,7 @@ from urllib.parse import quote
 import httpx
 from httpx_sse import EventSource, ServerSentEvent, SSEError
 
+from ragpilot.config import is_loopback
 from ragpilot.errors import RagPilotError, ServerUnreachableError
 from ragpilot.events import (
     AnswerEvent,
@@ -57,7 +57,7 @@ class Backend:
             headers={"Authorization": f"Bearer {token}"} if token else {},
             timeout=_REQUEST,
             # A proxy named in the environment cannot reach this machine's loopback, and must not see what is asked.
-            trust_env=not _is_loopback(url.host),
+            trust_env=not is_loopback(url.host),
             verify=url.scheme == "https",  # certificates are loaded only where they are used
         )
 
@@ -237,12 +237,3 @@ async def _drain(events: AsyncGenerator[ServerSentEvent, None]) -> None:
         async with asyncio.timeout(_DRAIN_SECONDS):
             async for _ in events:
                 pass
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False

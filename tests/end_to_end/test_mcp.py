@@ -219,7 +219,7 @@ async def test_what_is_written_is_found_at_once_and_nothing_outside_is_read(serv
         "{'path': '../outside'}: invalid_request",
         "{'path': 'docs'}: forbidden",
     ):
-        assert f"SECURITY server.mcp_tools: rag_ingest by local, {line} (" in log
+        assert f"SECURITY server.mcp_toolbox: rag_ingest by local, {line} (" in log
     assert "harbour crane" not in log
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from ragpilot.types import Permission
 from server.app import create_app
-from server.mcp_tools import Toolbox
+from server.mcp_toolbox import Toolbox
 from server.problems import UNAUTHENTICATED
 from tests.contract.folders import quick_folder
 from tests.fakes import MemoryStore

@@ -14,11 +14,9 @@ from server.context import Context
 from server.logs import SECURITY
 from server.mcp_ingest import ingest_tool
 from server.mcp_reading import reading_tools
-from server.mcp_tool import Call, Output, Progress, Tool, ToolError, words_of
+from server.mcp_tool import Call, Output, Tool, ToolError, words_of
 from server.patience import look_seconds, silent_part
 from server.problems import UNEXPECTED, ProblemError, from_error
-
-__all__ = ["Call", "Output", "Progress", "Tool", "ToolError", "Toolbox"]
 
 ARGUMENTS_LOGGED = 300
 
