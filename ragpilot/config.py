@@ -30,7 +30,7 @@ def is_loopback(host: str) -> bool:
 
 
 def url_of(host: str, port: int) -> str:
-    """The URL at which this machine reaches a server that listens on ``host``, which may be any address, and ``port``."""
+    """Where this machine reaches a server that listens on ``host`` (loopback, if on any address) and ``port``."""
     reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not bound to
     return f"http://[{reached}]:{port}" if ":" in reached else f"http://{reached}:{port}"
 
