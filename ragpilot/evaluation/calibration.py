@@ -169,7 +169,10 @@ class _Texts:
         return best_cosine, refusal.evidence(question, best_cosine, best, statistics, _UNFITTED)
 
     def _candidates(self, question: str, vector: Vector, places: Sequence[int], held: Counter[int]) -> list[Candidate]:
-        rare = {term: _rarity(len(places), held[term]) for term in question_vector(question).indices}
+        statistics = TermStatistics(len(places), held)
+        rare = {
+            term: refusal.inverse_document_frequency_of(statistics, term) for term in question_vector(question).indices
+        }
         headers, bodies = self._headers @ vector, self._bodies @ vector
         return [
             Candidate(
@@ -185,8 +188,3 @@ class _Texts:
 def _weights(chunk: Chunk) -> dict[int, float]:
     vector = document_vector(chunk.text, path=chunk.path, symbol=chunk.symbol, header=chunk.header)
     return dict(zip(vector.indices, vector.values, strict=True))
-
-
-def _rarity(total: int, held: int) -> float:
-    """The inverse document frequency that stores weigh lexical matches by."""
-    return math.log(1 + (total - held + 0.5) / (held + 0.5))

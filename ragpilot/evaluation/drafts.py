@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from ragpilot.ingest.chunkers.labels import BREADCRUMB
+from ragpilot.naming import PROSE
 from ragpilot.ranking import is_test
 from ragpilot.types import Chunk
 
 FEWEST_WORDS = 4
 """Less than this is the name of a thing and no question."""
-_PROSE = ("docs-markdown", "docs-text")
 _NOT_CONTENT = re.compile(
     r"(?:licen[cs]es?|copying|notices?|patents|authors|contributors|third.?party.*|change(?:s|log)|history|news"
     r"|releases?|release.?notes)\b.*",
@@ -35,7 +35,7 @@ def draft(chunks: Iterable[Chunk], *, most: int = 60) -> list[dict[str, Any]]:
     for chunk in sorted(chunks, key=lambda chunk: (chunk.path, chunk.start_line)):
         if chunk.path in found or is_test(chunk.path) or _NOT_CONTENT.fullmatch(posixpath.basename(chunk.path)):
             continue
-        category = "heading" if chunk.source_type in _PROSE else "symbol"
+        category = "heading" if chunk.source_type in PROSE else "symbol"
         query = _heading(chunk) if category == "heading" else _documentation(chunk)
         if len(re.findall(r"[^\W\d_]{2,}", query)) < FEWEST_WORDS:
             continue

@@ -72,7 +72,12 @@ def _answers(chunk: Retrieved, label: Label) -> bool:
         return chunk.start <= label.end and label.start <= chunk.end
     if not (chunk.symbol and label.symbol):
         return False
-    return chunk.symbol.replace("::", ".").rpartition(".")[2] == label.symbol.replace("::", ".").rpartition(".")[2]
+    return last_part(chunk.symbol) == last_part(label.symbol)
+
+
+def last_part(symbol: str) -> str:
+    """``run`` of ``App.run`` and ``App::run``: what symbols are compared by."""
+    return symbol.replace("::", ".").rpartition(".")[2]
 
 
 def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from ragpilot.evaluation.metrics import Label
+from ragpilot.evaluation.metrics import Label, last_part
 from ragpilot.evaluation.questions import Question, QuestionSetError
 
 MOST_NAMED = 10
@@ -91,11 +91,6 @@ def _fault(label: Label, text: str | None, symbols: Callable[[str, str], set[str
     # What a chunk holds besides its first symbol is in the text alone.
     known = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) or name in map(last_part, symbols(label.path, text))
     return None if known else f"no symbol {label.symbol} in {label.path}"
-
-
-def last_part(symbol: str) -> str:
-    """``run`` of ``App.run`` and ``App::run``: what symbols are compared by."""
-    return symbol.replace("::", ".").rpartition(".")[2]
 
 
 def _bounded(lines: Sequence[str]) -> list[str]:
