@@ -22,6 +22,8 @@ REVISIONS = {"legacy": "2025-11-25", "auto": "2026-07-28"}
 """How a client is told to negotiate -> the revision that comes of it."""
 HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 MODERN = {**HEADERS, "MCP-Protocol-Version": "2026-07-28"}
+SECRET = "/srv/secret/place http://10.0.0.9:6333"
+"""In errors and reports of the core: what no agent may be told."""
 
 
 class Told:

@@ -12,14 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ragpilot.answering import AskService
-from ragpilot.config import (
-    ActorSettings,
-    CorpusSettings,
-    GrantSettings,
-    RetrievalSettings,
-    ServerSettings,
-    Settings,
-)
+from ragpilot.config import ActorSettings, CorpusSettings, GrantSettings, RetrievalSettings, ServerSettings, Settings
 from ragpilot.ports import ChatModel
 from ragpilot.types import Actor, IngestProgress, IngestReport
 from server.admission import Admission, QueuedChatModel

@@ -13,16 +13,7 @@ from ragpilot.config import ServerSettings
 from server import guard
 from server.origins import Origins
 from server.problems import ProblemError
-from tests.server.support import (
-    LOCAL_TOKEN,
-    ORIGIN,
-    Response,
-    Running,
-    Stand,
-    bearer,
-    running,
-    server_settings,
-)
+from tests.server.support import LOCAL_TOKEN, ORIGIN, Response, Running, Stand, bearer, running, server_settings
 
 QUESTION = b'{"question": "context budget"}'
 PREFLIGHT = {"Origin": ORIGIN, "Access-Control-Request-Method": "POST"}
