@@ -25,7 +25,7 @@ from ragpilot.ingest.chunkers.style import chunk_style
 
 __all__ = ["CHUNKER_VERSION", "Span", "chunk_text", "chunk_text_with_notes", "self_test"]
 
-CHUNKER_VERSION = "5"
+CHUNKER_VERSION = "6"
 """Part of an index's identity: it changes when the same text gives other spans or headers."""
 
 

@@ -9,7 +9,7 @@ from ragpilot.ingest.chunkers.config import chunk_config
 from ragpilot.ingest.chunkers.lines import Lines
 from ragpilot.ingest.chunkers.parts import Part, chunk_parts
 from ragpilot.ingest.chunkers.spans import Span
-from ragpilot.ingest.chunkers.sql import read_statements
+from ragpilot.ingest.chunkers.sql import read_statements, split_package
 from ragpilot.ingest.chunkers.starts import indent_cost, rows_between, split_at
 
 _PROTO = re.compile(
@@ -54,5 +54,5 @@ def chunk_data_schema(path: str, lines: Lines, max_chars: int) -> list[Span]:
     elif name.endswith(".avsc"):
         return chunk_config(path, lines, max_chars)
     else:
-        parts = read_statements(lines)
+        parts = [part for one in read_statements(lines) for part in split_package(lines, one)]
     return chunk_parts(path, lines, parts, cost, max_chars)

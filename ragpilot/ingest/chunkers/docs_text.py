@@ -13,6 +13,7 @@ _UNDERLINE = re.compile(r"^([!-/:-@\[-`{-~])\1{2,}\s*$")
 _SHORTEST_UNDERLINE = 4
 _LONGEST_HEADING = 200
 _ROLE = re.compile(r":[\w:+.-]+:(?=`)|`+|\*+|(?<=\w)_+(?=\s|$)|\s*<[^<>`]*>(?=`)")
+_ORG_BLOCK = re.compile(r"[ \t]{0,40}#\+(?:begin|(?P<end>end))_(?P<name>\w{1,40})", re.IGNORECASE)
 _ORG_HEADING = re.compile(r"^(?P<mark>\*{1,8})[ \t]+(?P<text>\S.*)")
 _TEX_HEADING = re.compile(r"^\s{0,8}\\(?P<mark>part|chapter|(?:sub){0,2}section|paragraph)\*?\{(?P<text>[^{}]*)\}")
 _TEX_LEVELS = {"part": 1, "chapter": 2, "section": 3, "subsection": 4, "subsubsection": 5, "paragraph": 6}
@@ -30,7 +31,8 @@ def chunk_docs_text(path: str, lines: Lines, max_chars: int) -> list[Span]:
     elif name.endswith((".adoc", ".asciidoc", ".asc")):
         headings, fenced = _adoc_headings(lines)
     elif name.endswith(".org"):
-        headings, fenced = _marked_headings(lines, _ORG_HEADING), set[int]()
+        fenced = {row for row, inside in enumerate(_rows_in_blocks(lines)) if inside}
+        headings = [one for one in _marked_headings(lines, _ORG_HEADING) if one.start not in fenced]
     elif name.endswith(".tex"):
         headings, fenced = _marked_headings(lines, _TEX_HEADING), set[int]()
     else:
@@ -101,6 +103,19 @@ def _marked_headings(lines: Lines, pattern: re.Pattern[str]) -> list[Heading]:
             level = _TEX_LEVELS.get(match["mark"], len(match["mark"]))
             headings.append(Heading(row, row, level, " ".join(match["text"].split())))
     return headings
+
+
+def _rows_in_blocks(lines: Lines) -> list[bool]:
+    """For each row of an Org file, whether it is within ``#+BEGIN_…`` and ``#+END_…``."""
+    inside, found = "", list[bool]()
+    for text in lines.rows:
+        mark = _ORG_BLOCK.match(text)
+        if mark is not None and mark["end"] and mark["name"].lower() == inside:
+            inside = ""
+        found.append(bool(inside))
+        if mark is not None and not mark["end"] and not inside:
+            inside = mark["name"].lower()
+    return found
 
 
 def _cost(lines: Lines, fenced: set[int]) -> Cost:

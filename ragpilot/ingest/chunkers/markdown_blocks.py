@@ -15,6 +15,10 @@ _SETEXT = re.compile(r"^ {0,3}(?P<mark>=+|-+)[ \t]*$")
 _TABLE_RULE = re.compile(r"^[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 _HTML = re.compile(r"^ {0,3}</?(?P<tag>[A-Za-z][\w-]*)(?=[\s/>]|$)")
 _HTML_UNTIL = {"script": "</script>", "pre": "</pre>", "style": "</style>", "textarea": "</textarea>"}
+_RULE = re.compile(r"^ {0,3}(?P<mark>[-*_])(?:[ \t]*(?P=mark)){2,}[ \t]*$")
+_ITEM = re.compile(r"^(?P<lead>[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]{1,4})(?=\S)")
+_INTERRUPTS = re.compile(r"^ {0,3}(?:[-*+][ \t]+\S|1[.)][ \t]+\S|>)")
+"""What ends a paragraph without a blank row: items and quotes, which what follows goes on from, not a heading."""
 _NO_PARAGRAPH = re.compile(r"^\s*(?:[-*+>|]|\d+[.)])(?:\s|$)|^ {4}|^\t|^\s*\|")
 _INLINE = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])?|<[^>]+>|\{[#.:][^}]*\}|[`*]|(?<!\w)_+|_+(?!\w)")
 
@@ -46,6 +50,8 @@ def read_blocks(lines: Lines) -> Blocks:
     blocks = Blocks(rows=[Row.TEXT] * len(lines))
     row = _front_matter(lines, blocks)
     paragraph = -1  # where the paragraph began that the row before belongs to
+    lazy = False  # whether the row before is of an item or a quote, which plain text then goes on from
+    content = -1  # the column where the text of the list's item begins, inside of which no section is
     while row < len(lines):
         text = lines.rows[row]
         end = _block_end(lines, row)
@@ -53,18 +59,33 @@ def read_blocks(lines: Lines) -> Blocks:
             _mark(blocks, row, end)
             if _is_table(lines, row):
                 blocks.heads.update(dict.fromkeys(range(row + 2, end + 1), lines.text(row, row + 1)))
-            row, paragraph = end + 1, -1
+            row, paragraph, lazy = end + 1, -1, False
             continue
-        heading = _heading(lines, row, paragraph)
+        if text.strip():
+            content = _item_column(lines, row, content)
+        heading = _heading(lines, row, paragraph) if content < 0 or lines.indent(row) < content else None
         if heading is not None:
             blocks.headings.append(heading)
-            paragraph = -1
+            paragraph, lazy = -1, False
+        elif _RULE.match(text):
+            paragraph, lazy = -1, False
+        elif text.strip() and (lazy or _INTERRUPTS.match(text)):
+            paragraph, lazy = -1, True
         elif not text.strip() or (paragraph < 0 and _NO_PARAGRAPH.match(text)):
-            paragraph = -1
+            paragraph, lazy = -1, False
         elif paragraph < 0:
             paragraph = row
         row += 1
     return blocks
+
+
+def _item_column(lines: Lines, row: int, content: int) -> int:
+    """Where the text of the item begins that a row is in; -1 outside of lists."""
+    text = lines.rows[row]
+    if 0 <= content <= lines.indent(row):
+        return content
+    item = _ITEM.match(text) if not _RULE.match(text) else None
+    return len(item["lead"].expandtabs(4)) if item is not None else -1
 
 
 def plain(text: str) -> str:

@@ -73,6 +73,9 @@ def chunk_notebook(path: str, text: str, lines: Lines, max_chars: int) -> tuple[
     return spans, sorted(set(notes))
 
 
+_DEFINES = [[word] for word in "def class function func fun fn object trait struct interface enum record".split()]
+
+
 def _language(root: Value) -> str:
     metadata = root.get("metadata")
     info = metadata.get("language_info") if metadata is not None else None
@@ -113,8 +116,15 @@ def _code_spans(
     if len(cell.text) > max_chars or not spans:
         return spans, []
     first, last = spans[0].start_line, spans[-1].end_line
-    named = next((span for span in spans if span.symbol), spans[0])
+    symbols = [span for span in spans if span.symbol]
+    named = next(filter(_is_definition, symbols), symbols[0] if symbols else spans[0])
     return [replace(named, start_line=first, end_line=last, text=content.text(first - 1, last - 1))], []
+
+
+def _is_definition(span: Span) -> bool:
+    """Whether a span's symbol is that of a function or type: constants above it are of less interest."""
+    name = (span.symbol or "").rpartition(".")[2]
+    return any(row[: row.find(name)].split()[-1:] in _DEFINES for row in span.text.split("\n") if name in row)
 
 
 def _last_heading(span: Span, headings: list[Heading]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from ragpilot.ingest.chunkers.lines import Lines
 from ragpilot.ingest.chunkers.parts import Part, fill
@@ -23,10 +24,12 @@ _NAME = r"(?:\"[^\"\n]+\"|`[^`\n]+`|\[[^\]\n]+\]|[\w$#]+)"
 _QUALIFIED = rf"{_NAME}(?:\.{_NAME})*"
 _DECLARES = re.compile(
     r"^\s*(?:CREATE|ALTER|DROP|REPLACE)\s+(?:OR\s+(?:REPLACE|ALTER)\s+)?"
-    r"(?:(?:GLOBAL|LOCAL|TEMP|TEMPORARY|UNLOGGED|MATERIALIZED|UNIQUE|CLUSTERED|NONCLUSTERED|EXTERNAL|VIRTUAL|RECURSIVE|FORCE)\s+)*"
+    r"(?:(?:GLOBAL|LOCAL|TEMP|TEMPORARY|UNLOGGED|MATERIALIZED|UNIQUE|CLUSTERED|NONCLUSTERED|EXTERNAL|VIRTUAL|RECURSIVE"
+    r"|FORCE|EDITIONABLE|NONEDITIONABLE|PUBLIC|PRIVATE|BITMAP|FULLTEXT|SPATIAL|TRANSIENT|SECURE|TRUSTED|COLUMNSTORE"
+    r"|DEFINER\s*=\s*\S+|ALGORITHM\s*=\s*\w+|SQL\s+SECURITY\s+\w+)\s+)*"
     r"(?:(?:FOREIGN\s+)?TABLE|VIEW|FUNCTION|PROCEDURE|PROC|(?:EVENT\s+)?TRIGGER|INDEX|TYPE(?:\s+BODY)?|SEQUENCE|SCHEMA"
     r"|DATABASE|DOMAIN|POLICY|ROLE|USER|EXTENSION|PACKAGE(?:\s+BODY)?|MACRO|AGGREGATE|RULE|SERVER|COLLATION|PUBLICATION"
-    r"|SUBSCRIPTION|SYNONYM|EVENT|CONSTRAINT\s+TRIGGER)\s+(?:CONCURRENTLY\s+)?(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?:ONLY\s+)?(?P<name>"
+    r"|SUBSCRIPTION|SYNONYM|EVENT|CONSTRAINT\s+TRIGGER|STREAM|TASK|STAGE|DICTIONARY)\s+(?:CONCURRENTLY\s+)?(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?:ONLY\s+)?(?P<name>"
     + _QUALIFIED
     + ")"
     r"|^\s*(?:INSERT\s+(?:OR\s+\w+\s+)?INTO|UPDATE|DELETE\s+FROM|MERGE\s+INTO|COPY)\s+(?P<target>" + _QUALIFIED + ")",
@@ -35,7 +38,16 @@ _DECLARES = re.compile(
 _ROUTINE = re.compile(
     r"^\s*(?:CREATE|ALTER)\b.{0,80}?\b(?:FUNCTION|PROCEDURE|PROC|TRIGGER|PACKAGE)\b", re.IGNORECASE | re.DOTALL
 )
-_HEAD = 400
+_PACKAGE = re.compile(
+    rf"\s*CREATE\b[\w\s]{{0,60}}?\b(?:PACKAGE|TYPE\s+(?=BODY))(?:\s+BODY)?\s+(?:{_NAME}\.)?(?P<last>{_NAME})",
+    re.IGNORECASE,
+)
+_BODY = re.compile(r"\b(?:PACKAGE|TYPE)\s+BODY\b", re.IGNORECASE)
+_MEMBER = re.compile(
+    rf"^[ \t]*(?:(?:MEMBER|STATIC|CONSTRUCTOR|MAP|ORDER)[ \t]+)*(?:PROCEDURE|FUNCTION)[ \t]+({_NAME})", re.IGNORECASE
+)
+_CLOSED = re.compile(rf"[ \t]+({_NAME})\s*;")
+_HEAD, _HEAD_ROWS = 400, 20
 
 
 def read_statements(lines: Lines) -> list[Part]:
@@ -45,17 +57,26 @@ def read_statements(lines: Lines) -> list[Part]:
     comments: set[int] = set()
     row = depth = position = offset = 0
     begun = -1
+    package: re.Match[str] | None = None  # the head of the one that the statement creates
+    fresh = True  # whether nothing has been seen of the statement that would tell what it is
     for token in _TOKENS.finditer(text):
         before = text[position : token.start()]
         position = token.end()
         kind, found = token.lastgroup, token.group()
         if begun < 0 and (before.strip() or kind in ("string", "word", "dollar")):
-            begun, offset = row, token.start() - len(before.lstrip())
+            begun, offset, fresh = row, token.start() - len(before.lstrip()), True
         newlines = found.count("\n")
+        if fresh and begun >= 0 and (kind == "word" or found == ";"):
+            fresh, package = False, _PACKAGE.match(text, offset)
+            depth = int(package is not None)  # its own END closes it, without a BEGIN
         if kind == "comment" and begun < 0:
             comments.update(range(row, row + newlines + 1))
         elif kind == "word" and begun >= 0:
-            depth = _depth(depth, found.upper(), text[offset : offset + _HEAD])
+            closed = _CLOSED.match(text, position) if package is not None else None
+            if package is not None and closed is not None and closed[1].upper() == package["last"].upper():
+                depth = 0
+            else:
+                depth = _depth(depth, found.upper(), text[offset : offset + _HEAD])
         elif kind == "mark" and found != "\n" and begun >= 0 and (depth == 0 or found != ";"):
             parts.append(_part(begun, row, text[offset : min(position, offset + _HEAD)]))
             begun, depth = -1, 0
@@ -63,6 +84,24 @@ def read_statements(lines: Lines) -> list[Part]:
     if begun >= 0:
         parts.append(_part(begun, len(lines) - 1, text[offset : offset + _HEAD]))
     return fill(lines, _with_comments(parts, comments))
+
+
+def split_package(lines: Lines, part: Part) -> list[Part]:
+    """The procedures and functions of a package's body as parts of their own, each with the comments above it."""
+    if not _BODY.search(lines.text(part.start, min(part.end, part.start + _HEAD_ROWS))):
+        return [part]
+    found = [part]
+    for row in range(part.start, part.end + 1):
+        text = lines.rows[row]
+        if len(text) > _HEAD or (member := _MEMBER.match(text)) is None:
+            continue
+        start = row
+        while start - 1 > found[-1].start and lines.rows[start - 1].lstrip().startswith(("--", "/*", "*")):
+            start -= 1
+        if start > found[-1].start:
+            found[-1] = replace(found[-1], end=start - 1)
+            found.append(Part(start, part.end, f"{part.name}.{member[1].strip(chr(34))}", apart=True))
+    return found
 
 
 def _with_one_delimiter(match: re.Match[str]) -> str:

@@ -71,7 +71,8 @@ def _read(node: Node, source: Source) -> Declared | None:
             name = _what_a_macro_declares(declarator, source) or name
         return Declared(Kind.CALLABLE, name, node, body or _try_body(node)) if name else None
     if node.type == "namespace_definition":
-        return Declared(Kind.SCOPE, source.field(node, "name").replace("::", "."), node, body)
+        parts = source.field(node, "name").split("::")  # a::inline b::c
+        return Declared(Kind.SCOPE, ".".join(part.strip().removeprefix("inline ") for part in parts), node, body)
     shape = node.child_by_field_name("type") if node.type in _WITH_TYPE else node
     if shape is None or shape.type not in _TYPES or (body := shape.child_by_field_name("body")) is None:
         return None

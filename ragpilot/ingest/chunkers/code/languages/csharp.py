@@ -7,7 +7,7 @@ import re
 from tree_sitter import Node
 
 from ragpilot.ingest.chunkers.code.conditionals import blank, without_fragments
-from ragpilot.ingest.chunkers.code.language import Kind, Language, Source
+from ragpilot.ingest.chunkers.code.language import Declared, Kind, Language, Source
 
 _REF_PARTIAL = re.compile(rb"\bref[ \t]{1,8}(?P<it>partial)(?=[ \t]{1,8}struct\b)")
 _THROUGH_POINTER = re.compile(
@@ -15,6 +15,8 @@ _THROUGH_POINTER = re.compile(
     re.MULTILINE,
 )
 """``*(int*)p = 1;``, of which the grammar makes errors that reach as far as the file."""
+_ROUTE = re.compile(r"Map(Get|Post|Put|Delete|Patch)")
+_LONGEST_TEXT = 400
 _FIELDS = ("variable_declaration", "variable_declarator", "name")
 
 
@@ -32,6 +34,21 @@ def _name(node: Node, source: Source) -> str:
             return "~" + source.field(node, "name")
         case _:
             return source.field(node, "name")
+
+
+def _read(node: Node, source: Source) -> Declared | None:
+    """Routes of a minimal API: ``app.MapGet("/orders/{id}", …)``."""
+    call = node.named_children[0] if node.type == "expression_statement" and node.named_child_count else None
+    while call is not None and call.type == "invocation_expression":
+        function, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
+        if function is None or arguments is None or function.type != "member_access_expression":
+            return None
+        route = _ROUTE.fullmatch(source.field(function, "name"))
+        if route is not None and arguments.named_child_count:
+            text = source.text(arguments.named_children[0])[:_LONGEST_TEXT].strip('@$"')
+            return Declared(Kind.CALLABLE, f"{route[1].upper()} {text}", node, call) if text.startswith("/") else None
+        call = function.child_by_field_name("expression")  # app.MapGet(…).WithName("order");
+    return None
 
 
 def _prepared(data: bytes) -> bytes:
@@ -72,11 +89,13 @@ CSHARP = Language(
         "field_declaration": _FIELDS,
         "event_field_declaration": _FIELDS,
     },
+    wrappers=frozenset({"global_statement"}),
     transparent=frozenset(
         {"declaration_list", "enum_member_declaration_list", "preproc_if", "preproc_elif", "preproc_else"}
     ),
     bodies=("body", "accessors", "value"),
     file_scopes=frozenset({"file_scoped_namespace_declaration"}),
+    read=_read,
     name_of=_name,
     prepare=_prepared,
 )

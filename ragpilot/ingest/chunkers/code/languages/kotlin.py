@@ -23,6 +23,7 @@ _MEMBER = re.compile(
     rb"|(?:public|private|internal|protected|override|abstract|open|const|lateinit|inline|operator|suspend|infix|companion"
     rb"|data|inner|enum|sealed)[ \t]{1,4}){0,6}(?:fun|val|var|class|object|interface|typealias|constructor|init)\b"
 )
+_BLANKS = 80
 _BRACE = re.compile(rb"[{}]")
 _MODIFIERS = (
     rb"abstract|crossinline|external|final|infix|inline|internal|lateinit|noinline|open|override|private|public|sealed"
@@ -42,6 +43,14 @@ _BEFORE_CONSTRUCTOR = re.compile(
     rb"^[ \t]{0,200}(?:(?:public|private|protected|internal)[ \t]{1,8}){1,4}(?=constructor\b)", re.MULTILINE
 )
 """Modifiers of a constructor, which the grammar wants on the row of its class."""
+_CONTEXT = re.compile(
+    rb"^[ \t]{0,200}context\((?:[^()\n]|\([^()\n]{0,200}\)){1,400}\)(?:[ \t]*(?P<row>\r?\n[ \t]*)|[ \t]+)"
+    rb"(?=@\w|(?:%b|inner|operator|data|enum|value|fun|va[lr]|class|object|interface)\b)" % _MODIFIERS,
+    re.MULTILINE,
+)
+"""What a declaration has to be called in, which the grammar does not know."""
+_REMARK = re.compile(rb"^[ \t]{0,200}/\*[^\n*]{0,400}\*/(?=[ \t]*\w)", re.MULTILINE)
+"""Before a declaration on its row; behind an expression the grammar would read on from that."""
 _ARGUMENTS = rb"\((?:[^()]|\((?:[^()]|\([^()]{0,200}\)){0,200}\)){0,400}\)"
 _ANNOTATED = re.compile(
     rb"(?:^[ \t]*@[\w.:]{1,200}(?:%b)?[ \t]*\r?\n){1,8}"
@@ -57,8 +66,17 @@ def _prepared(data: bytes) -> bytes:
     data = _SOFT.sub(lambda match: b"_" + match[0][1:-1] + b"_", data)
     for modifiers in (_PLATFORM, _BEFORE_CONSTRUCTOR):
         data = modifiers.sub(lambda match: b" " * len(match[0]), data)
+    data = _CONTEXT.sub(_without_context, data)
+    data = _REMARK.sub(lambda match: b" " * len(match[0]), data)
     data = _ANNOTATED.sub(lambda match: _ANNOTATION.sub(_as_comment, match[0]), data)
     return _ended(data)
+
+
+def _without_context(match: re.Match[bytes]) -> bytes:
+    """A comment where it has a row of its own, which then belongs to the declaration; else blanks."""
+    row = match["row"] or b""
+    before = match[0][: len(match[0]) - len(row)]
+    return b"//" + before[2:] + row if row else b" " * len(before)
 
 
 def _as_comment(match: re.Match[bytes]) -> bytes:
@@ -83,7 +101,7 @@ def _ended(data: bytes) -> bytes:
 
 def _ends_a_member(row: bytes, start: int, end: int) -> bool:
     """Whether a brace at ``end`` follows white space and a member; what it closes begins at ``start``."""
-    if row[end - 1 : end] not in (b" ", b"\t"):
+    if row[end - 1 : end] not in (b" ", b"\t") or row[max(start, end - _BLANKS) : end].rstrip().endswith(b";"):
         return False
     behind_entries = row.rfind(b";", start, end - 1) + 1  # of an enum: A, B; fun f() = 1
     return _MEMBER.match(row, start) is not None or (

@@ -14,7 +14,9 @@ _LONGEST_TEXT = 400
 
 
 def _read(node: Node, source: Source) -> Declared | None:
-    """Tests and routes by what their call says; the members of a class without a name."""
+    """Tests and routes by what their call says; the members of a class or a namespace without a name."""
+    if node.type == "namespace_definition" and node.child_by_field_name("name") is None:
+        return Declared(Kind.SCOPE, "", node, node.child_by_field_name("body"))
     inner = node.named_children[0] if node.named_child_count else None
     if inner is None or node.type not in ("expression_statement", "return_statement"):
         return None

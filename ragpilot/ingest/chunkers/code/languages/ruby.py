@@ -73,7 +73,16 @@ def _constant(node: Node, source: Source) -> str:
 
 
 def _name(node: Node, source: Source) -> str:
-    return source.field(node, "name").replace("::", ".")
+    """Of ``def self.find`` and, within ``Cart``, of ``def Cart.find`` the method's name alone."""
+    name = source.field(node, "name").replace("::", ".")
+    receiver = node.child_by_field_name("object")
+    if receiver is None or receiver.type not in ("identifier", *_CONSTANTS):
+        return name
+    outer, of = node.parent, _constant(receiver, source)
+    while outer is not None and outer.type not in ("class", "module"):
+        outer = outer.parent
+    inside = outer is not None and source.field(outer, "name").replace("::", ".").rpartition(".")[2] == of
+    return name if inside else f"{of}.{name}"
 
 
 def _minor_names(node: Node, source: Source) -> list[str]:

@@ -9,16 +9,15 @@ from tree_sitter import Node
 from ragpilot.ingest.chunkers.code.conditionals import blank
 from ragpilot.ingest.chunkers.code.language import Declared, Kind, Language, Source
 
-_TYPE_NAME = re.compile(r"([\w]+)\s*(?:<.*)?$", re.DOTALL)
+_AROUND_A_TYPE = {"reference_type": "type", "pointer_type": "type", "generic_type": "type", "dynamic_type": "trait"}
+_NAMED_TYPES = frozenset({"type_identifier", "primitive_type", "identifier"})
 
 
 def _read(node: Node, source: Source) -> Declared | None:
     """Implementation blocks under their type's name; macros, which have no body node; no ``mod other;``."""
     body = node.child_by_field_name("body")
     if node.type == "impl_item":
-        implemented = source.field(node, "type").removeprefix("&")
-        name = _TYPE_NAME.search(implemented)
-        return Declared(Kind.SCOPE, name.group(1) if name else "", node, body)
+        return Declared(Kind.SCOPE, _type_name(node.child_by_field_name("type"), source), node, body)
     if node.type == "macro_definition":
         return Declared(Kind.CALLABLE, source.field(node, "name") + "!", node, node)
     if node.type == "const_item" and source.field(node, "name") == "_":  # const _: () = { impl …
@@ -27,6 +26,17 @@ def _read(node: Node, source: Source) -> Declared | None:
     if node.type == "mod_item" and body is not None:
         return Declared(Kind.SCOPE, source.field(node, "name"), node, body)
     return None
+
+
+def _type_name(node: Node | None, source: Source) -> str:
+    """``Stack`` of ``&mut ds::Stack<T>``, ``Any`` of ``dyn Any + Send``; tuples, slices and functions have no name."""
+    while node is not None and node.type not in _NAMED_TYPES:
+        if node.type in ("scoped_type_identifier", "bounded_type"):
+            node = node.child_by_field_name("name") or node.named_child(0)
+        else:
+            field = _AROUND_A_TYPE.get(node.type)
+            node = node.child_by_field_name(field) if field is not None else None
+    return source.text(node) if node is not None else ""
 
 
 _AROUND_ITEMS = re.compile(
