@@ -9,6 +9,9 @@ from ragpilot.ingest.chunkers import Span, chunk_text
 MOST_HEADER_WORDS = 60
 RENDERED = ("api-spec", "notebook")
 
+Declared = list[tuple[str | None, int, int]]
+"""Symbol, first and last line of each span."""
+
 
 def assert_sound(text: str, spans: Sequence[Span], max_chars: int, source_type: str) -> None:
     """Every row that is not blank is in a span; spans are ordered, bounded, exact and do not overlap."""
@@ -46,6 +49,11 @@ def sound_spans(path: str, text: str, source_type: str, *, max_chars: int = 1000
     spans = chunk_text(path, text, source_type, max_chars=max_chars)
     assert_sound(text, spans, max_chars, source_type)
     return spans
+
+
+def declared(path: str, text: str, source_type: str) -> Declared:
+    """What the spans of a text are under, and where; checked."""
+    return [(span.symbol, span.start_line, span.end_line) for span in sound_spans(path, text, source_type)]
 
 
 def symbols(spans: Sequence[Span]) -> list[str]:
