@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ragpilot.config import CorpusSettings, IngestSettings
+from ragpilot.ingest.chunkers import Span
 from ragpilot.ingest.pipeline import IngestService
 from ragpilot.ports import Embedder
 from ragpilot.types import Actor, Chunk, IngestProgress, IngestReport, Vector, VectorName
@@ -136,3 +138,13 @@ class PoisonedEmbedder(FakeEmbedder):
             case "crash":
                 raise RuntimeError("the embedder has a bug")
         return vectors
+
+
+def steady(chunks: list[Chunk]) -> list[Chunk]:
+    """Chunks without the time at which they were indexed."""
+    return [replace(chunk, indexed_at=0) for chunk in chunks]
+
+
+def no_chunking(*_: Any, **__: Any) -> tuple[list[Span], list[str]]:
+    """In the place of the chunkers of a run that has nothing to chunk."""
+    raise AssertionError("nothing had to be chunked")
