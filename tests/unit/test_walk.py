@@ -1,4 +1,4 @@
-"""The walk agrees with git, with git and without it, and never leaves its root."""
+"""Which files of a tree are walked: rules of git and of our own, links, what lies outside."""
 
 from __future__ import annotations
 
@@ -9,15 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ragpilot.config import CorpusSettings
-from ragpilot.errors import RootError
 from ragpilot.ingest import gitfiles
-from ragpilot.ingest.paths import raw_path, shown_path
 from ragpilot.ingest.reasons import Reason
-from ragpilot.ingest.roots import Root, commit_of, locate, nested_roots, resolve_roots, scopes
+from ragpilot.ingest.roots import Root
 from ragpilot.ingest.walk import walk
 from ragpilot.types import LeftOut
 from tests.trees import both_ways, git, needs_git, of_git, paths, reasons, write
@@ -266,6 +261,8 @@ ASKED = """
 !.prettierignore
 !/*.tx[t]
 """
+
+
 ASKED_TREE = [
     *("debug.log", "sub/debug.log", "other.log", "keep/one.log", "keep/noisy.log", "app.min.js", "data/orders.csv"),
     *("package-lock.json", "sub/package-lock.json", "schema.json", "[1].map", "2.map", "src/cart.min.css", "src/a.svg"),
@@ -466,109 +463,3 @@ def test_a_scope_lists_what_the_whole_would(tmp_path: Path) -> None:
 def test_skipped_folders_are_passed_over(tmp_path: Path) -> None:
     root = write(tmp_path / "t", {"state/x": "", "a": ""})
     assert paths(walk(Root(root), skip=frozenset({os.fsencode(root / "state")}))) == ["a"]
-
-
-# --- names
-
-
-def test_any_bytes_survive_and_the_file_is_found_again(tmp_path: Path) -> None:
-    names = [
-        b"plain.py",
-        b"caf\xc3\xa9",
-        b"latin\xe9.py",
-        b"new\nline",
-        b"esc\x1b[0m",
-        b"back\\slash",
-        b"\\xe9",
-        b"a\x7f",
-    ]
-    root = tmp_path / "t"
-    root.mkdir()
-    for name in names:
-        Path(os.path.join(os.fsencode(root), name).decode("utf-8", "surrogateescape")).write_bytes(name)  # noqa: PTH118
-    listing = walk(Root(root))
-    assert len({entry.path for entry in listing.files}) == len(names)
-    for entry in listing.files:
-        assert entry.path.isprintable()
-        found = locate((Root(root),), entry.path)
-        assert found is not None
-        assert found.read_bytes() == raw_path(entry.path)
-
-
-@given(st.binary(min_size=1, max_size=40).filter(lambda raw: b"\0" not in raw))
-def test_shown_paths_lead_back(raw: bytes) -> None:
-    shown = shown_path(raw)
-    assert raw_path(shown) == raw
-    assert shown.isprintable()
-    shown.encode("utf-8")
-
-
-# --- roots
-
-
-def test_roots_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = write(tmp_path, {"file": "1"}) / "file"
-    home = tmp_path / "users" / "me"
-    home.mkdir(parents=True)
-    monkeypatch.setenv("HOME", str(home))
-    for root, words in {
-        tmp_path / "none": "does not exist",
-        file: "is no folder",
-        home: "home folder",
-        home.parent: "home folder",
-        Path("/"): "home folder",
-    }.items():
-        with pytest.raises(RootError, match=words):
-            resolve_roots(CorpusSettings(roots=[str(root)]))
-    assert resolve_roots(CorpusSettings(roots=[str(home)]), allow_broad=True)[0].folder == home
-    (home / "project").mkdir()
-    assert resolve_roots(CorpusSettings(roots=[str(home / "project")]))[0].prefix == ""
-
-
-def test_several_roots_have_names_of_their_own(tmp_path: Path) -> None:
-    folders = [tmp_path / part for part in ("x/app", "y/app", "lib", "z/y/app", "x/app/inner")]
-    for folder in folders:
-        folder.mkdir(parents=True, exist_ok=True)
-    roots = resolve_roots(CorpusSettings(roots=[*map(str, folders), str(tmp_path / "x" / ".." / "lib")]))
-    assert [root.prefix for root in roots] == ["x-app/", "y-app/", "lib/", "y-app-2/", "inner/"]
-    assert nested_roots(roots[0], roots) == {os.fsencode(folders[4])}
-
-
-def test_scopes_lie_in_a_root(tmp_path: Path) -> None:
-    (tmp_path / "r" / "sub" / "inner").mkdir(parents=True)
-    outer, inner = Root(tmp_path / "r", "r/"), Root(tmp_path / "r" / "sub" / "inner", "inner/")
-    roots = (outer, inner)
-    assert [scope.shown for scope in scopes(roots, None)] == ["r", "inner"]
-    assert [scope.shown for scope in scopes(roots, tmp_path / "r" / "sub")] == ["r/sub", "inner"]
-    assert [scope.shown for scope in scopes(roots, tmp_path / "r" / "sub" / "inner" / "x.py")] == ["inner/x.py"]
-    with pytest.raises(RootError, match="outside"):
-        scopes(roots, tmp_path / "elsewhere")
-    with pytest.raises(RootError, match="outside"):
-        scopes(roots, tmp_path / "r" / ".." / "elsewhere")
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
-def test_a_path_of_the_index_never_leads_out(tmp_path: Path) -> None:
-    write(tmp_path, {"out/x": "1", "r/in": "1"})
-    (tmp_path / "r" / "link").symlink_to(tmp_path / "out")
-    (tmp_path / "r" / "file").symlink_to(tmp_path / "out" / "x")
-    roots = (Root(tmp_path / "r"),)
-    assert locate(roots, "in") == tmp_path / "r" / "in"
-    for path in ("link/x", "file", "../out/x", "", "none", "/etc/passwd", "in\\x00"):
-        assert locate(roots, path) is None
-
-
-@needs_git
-def test_the_commit_of_a_root(tmp_path: Path) -> None:
-    root = write(tmp_path / "t", {"sub/a": "1"})
-    assert commit_of(root) is None
-    git(root, "init", "-q")
-    assert commit_of(root) is None
-    git(root, "add", "-A")
-    git(root, "commit", "-qm", "one")
-    head = git(root, "rev-parse", "HEAD").strip()
-    assert commit_of(root / "sub") == head
-    git(root, "pack-refs", "--all")
-    assert commit_of(root) == head
-    git(root, "checkout", "-q", "--detach")
-    assert commit_of(root) == head
