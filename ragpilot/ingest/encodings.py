@@ -18,12 +18,17 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _MAGIC = (
-    *(b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"RIFF", b"OggS", b"ID3", b"fLaC", b"\x1aE\xdf\xa3", b"wOFF", b"wOF2"),
-    *(b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf", b"Rar!"),
-    *(b"\x7fELF", b"\xca\xfe\xba\xbe", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\0asm", b"!<arch>\n", b"dex\n03"),
-    *(b"%PDF-", b"SQLite format 3\0", b"PAR1", b"Obj\x01", b"\x89HDF", b"\x93NUMPY", b"\xd0\xcf\x11\xe0", b"GGUF"),
-    *(b"\0\0\x01\0", b"\0\x01\0\0", b"OTTO\0", b"bplist00", b"LZIP", b"\x04\x22\x4d\x18"),
+    *(b"\x89PNG", b"\xff\xd8\xff", b"\x1aE\xdf\xa3", b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b", b"\xfd7zXZ"),
+    *(b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf", b"\x7fELF", b"\xca\xfe\xba\xbe", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe"),
+    *(b"\0asm", b"dex\n03", b"%PDF-", b"SQLite format 3\0", b"Obj\x01", b"\x89HDF", b"\x93NUMPY", b"\xd0\xcf\x11\xe0"),
+    *(b"\0\0\x01\0", b"\0\x01\0\0", b"OTTO\0", b"bplist00", b"\x04\x22\x4d\x18", b"GIF87a", b"GIF89a"),
+    b"!<arch>\n",
 )
+_MAGIC_WORDS = (
+    *(b"RIFF", b"OggS", b"ID3", b"fLaC", b"wOFF", b"wOF2", b"BZh", b"Rar!", b"PAR1", b"GGUF"),
+    b"LZIP",
+)
+"""What a text may begin with as well."""
 _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\x0b\x0c\r\x08\x1b") + b"\x7f"
 _MOST_CONTROLS = 0.02
 _MOST_NULS = 0.05
@@ -40,7 +45,19 @@ _NO_TEXT = frozenset({"unicode_escape", "raw_unicode_escape", "utf-7", "idna", "
 _ESCAPING = ("iso2022", "hz")
 """Encodings whose bytes are all ASCII, so that UTF-8 seems to fit."""
 _CANDIDATES = [
-    *("cp1252", "cp1250", "iso8859_2", "cp1251", "koi8_r", "cp866", "cp1253", "cp1254", "cp1255", "cp1256"),
+    *(
+        "cp1252",
+        "cp1250",
+        "iso8859_2",
+        "cp1251",
+        "koi8_r",
+        "cp866",
+        "iso8859_5",
+        "cp1253",
+        "cp1254",
+        "cp1255",
+        "cp1256",
+    ),
     *("shift_jis", "cp932", "euc_jp", "gb18030", "big5", "euc_kr", "cp437", "cp850"),
 ]
 _SAMPLE = 16_384
@@ -60,6 +77,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 def is_binary(head: bytes) -> bool:
     """Whether the first bytes of a file (up to ``HEAD``) belong to something that is no text."""
     if head.startswith(_MAGIC) or head[257:262] == b"ustar":
+        return True
+    if head.startswith(_MAGIC_WORDS) and not (_fits_utf8(head) and head.translate(None, _CONTROLS) == head):
         return True
     if marked_encoding(head) or wide_encoding(head):
         return False
