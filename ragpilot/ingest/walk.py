@@ -28,12 +28,7 @@ from ragpilot.ingest.opening import LINK_ABOVE
 from ragpilot.ingest.paths import shown_path
 from ragpilot.ingest.pipes import holds_special_files
 from ragpilot.ingest.reasons import Reason
-from ragpilot.ingest.repository import (
-    Repository,
-    enclosing_repository,
-    main_worktree,
-    repository_at,
-)
+from ragpilot.ingest.repository import Repository, enclosing_repository, main_worktree, repository_at
 from ragpilot.ingest.roots import Root
 from ragpilot.types import LeftOut
 
@@ -243,10 +238,11 @@ class _Walk:
             return
         try:
             status = os.lstat(path)
-        except FileNotFoundError:  # in git's index, but deleted
+        except (FileNotFoundError, NotADirectoryError):  # in git's index, but deleted, or its folder is now a file
             return
         except OSError as error:
-            self._leave_out(path, Reason.NO_PERMISSION, error.strerror or "")
+            denied = isinstance(error, PermissionError)
+            self._leave_out(path, Reason.NO_PERMISSION if denied else Reason.UNREADABLE, error.strerror or "")
             return
         if stat.S_ISDIR(status.st_mode):
             self._nested(path)
@@ -260,14 +256,14 @@ class _Walk:
             self._leave_out(path, Reason.SPECIAL)
         else:
             entry = FileEntry(
-                self._shown(path),
-                path,
-                self._root,
-                status.st_mtime_ns,
-                status.st_size,
-                status.st_ctime_ns,
-                path in self._kept_logs,
-                self._is_asked_for(path, folder=False),
+                path=self._shown(path),
+                file=path,
+                root=self._root,
+                mtime_ns=status.st_mtime_ns,
+                size=status.st_size,
+                ctime_ns=status.st_ctime_ns,
+                kept_log=path in self._kept_logs,
+                asked_for=self._is_asked_for(path, folder=False),
             )
             self._listing.files.append(entry)
 
