@@ -137,7 +137,7 @@ def enforce_budget(
 
 def _fit(number: int, hit: Hit, key: str, counter: _Counter, left: int) -> ContextBlock | None:
     """The block whole, or cut to the ``left`` tokens, or None where a useful cut does not fit."""
-    text = _folded(hit.chunk.text)
+    text = with_line_feeds(hit.chunk.text).replace("\0", "␀")
     whole = _render(number, hit, text, key, cut=False)
     size = counter.count(whole)
     if size <= left:
@@ -180,9 +180,9 @@ def _key(question: str, hits: Sequence[Hit]) -> str:
     return key
 
 
-def _folded(text: str) -> str:
-    """Every kind of line break as a line feed, and NULs visible: what a reader sees as a line is one."""
-    return _ODD_BREAKS.sub("\n", text).replace("\0", "␀")
+def with_line_feeds(text: str) -> str:
+    """``text`` with a line feed for every kind of line break: what a reader sees as a line is one."""
+    return _ODD_BREAKS.sub("\n", text)
 
 
 def _defused(text: str) -> str:

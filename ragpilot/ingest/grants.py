@@ -58,6 +58,16 @@ class Grants:
         """The principals that may read the document at ``path``; empty: nobody."""
         return self.decide(path).readers
 
+    def decide(self, path: str) -> Decision:
+        """As ``readers``, with what decides it."""
+        for grant in self._grants:
+            if grant.spec is None:
+                return Decision(NOBODY, grant.place)
+            matched = _match(grant.spec, path)
+            if matched is not None:
+                return Decision(grant.readers, grant.place, grant.paths[matched])
+        return Decision(self._default, None)
+
     def unmatched(self, paths: Iterable[str]) -> list[int]:
         """Which of the corpus's grants, counted from 0, match none of ``paths``: they do nothing, and may be slips."""
         left = {grant.place: grant.spec for grant in self._grants if grant.spec is not None}
@@ -67,16 +77,6 @@ class Grants:
             if not left:
                 break
         return sorted(left)
-
-    def decide(self, path: str) -> Decision:
-        """The same, with what decides it."""
-        for grant in self._grants:
-            if grant.spec is None:
-                return Decision(NOBODY, grant.place)
-            matched = _match(grant.spec, path)
-            if matched is not None:
-                return Decision(grant.readers, grant.place, grant.paths[matched])
-        return Decision(self._default, None)
 
 
 class Sight:

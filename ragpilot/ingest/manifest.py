@@ -76,6 +76,14 @@ class Row:
         """Whether the store holds the document."""
         return self.outcome == INDEXED
 
+    def left_out(self) -> LeftOut:
+        """What a report says of it where it is not indexed."""
+        return LeftOut(self.path, self.outcome, self.detail)
+
+    def held_secrets(self) -> LeftOut:
+        """What a report says of it where secrets were replaced in it: the reason names their kinds."""
+        return LeftOut(self.path, ", ".join(self.redacted))
+
     def unchanged(self, mtime_ns: int, size: int, ctime_ns: int = 0) -> bool:
         """Whether a stat alone shows that the file is what it was.
 

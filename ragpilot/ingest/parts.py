@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragpilot.config import IngestSettings
-from ragpilot.ingest.prepare import ChunkFunction, LexicalFunction
+from ragpilot.ingest.prepare import ChunkFunction
 from ragpilot.ports import ChunkStore, Embedder
 from ragpilot.types import IndexIdentity
 
@@ -20,7 +20,6 @@ class Parts:
     settings: IngestSettings
     state: Path
     chunk_text: ChunkFunction
-    lexical_vector: LexicalFunction
     identity: IndexIdentity
     embed_seconds: float
     """How long one call of the embedder may take."""

@@ -17,12 +17,11 @@ from ragpilot.ingest.index import CorpusIndex
 from ragpilot.ingest.manifest import indexed_under, left_out
 from ragpilot.ingest.parts import Parts
 from ragpilot.ingest.plan import IngestPlan, make_plan
-from ragpilot.ingest.prepare import ChunkFunction, LexicalFunction
+from ragpilot.ingest.prepare import ChunkFunction
 from ragpilot.ingest.progress import Progress
 from ragpilot.ingest.roots import Scope, known_roots
 from ragpilot.ingest.run import IngestRun, Options
 from ragpilot.ingest.sources import SourceFiles
-from ragpilot.lexical import document_vector
 from ragpilot.ports import ChunkStore, Embedder
 from ragpilot.types import Actor, EmbedderIdentity, IndexIdentity, IngestProgress, IngestReport, IngestScope
 
@@ -49,7 +48,6 @@ class IngestService:
         *,
         corpora: Sequence[CorpusSettings] = (),
         chunk_text: ChunkFunction = chunk_text_with_notes,
-        lexical_vector: LexicalFunction = document_vector,
         embed_seconds: float = 600.0,
     ) -> None:
         """Opens nothing yet.
@@ -61,12 +59,11 @@ class IngestService:
             state: The state folder, for the manifest and the embedding cache; never indexed itself.
             corpora: The corpora whose files ``locate`` and ``read_text`` find.
             chunk_text: Cuts a text into spans, and says what kept it from doing better.
-            lexical_vector: Makes a chunk's lexical vector.
             embed_seconds: How long one call of the embedder may take.
         """
         self.identity = index_identity(embedder.identity, settings)
         """What every collection is built with."""
-        self._parts = Parts(store, embedder, settings, state, chunk_text, lexical_vector, self.identity, embed_seconds)
+        self._parts = Parts(store, embedder, settings, state, chunk_text, self.identity, embed_seconds)
         self._sources = SourceFiles(corpora, settings)
         self._busy: dict[str, _Work] = {}
         self._left_out: dict[str, dict[str, int]] = {}

@@ -56,7 +56,7 @@ def make_plan(
     roots = resolve_roots(corpus, allow_broad=allow_broad)
     grants = Grants(corpus)
     sight = Sight(actor, grants)
-    preparer = Preparer(corpus.name, parts.settings, parts.chunk_text, parts.lexical_vector)
+    preparer = Preparer(corpus.name, parts.settings, parts.chunk_text)
     found = scan(scopes(roots, path), roots, {}, grants, rules=preparer.rules, state=parts.state)
     documents: Counter[str] = Counter()
     chunks: Counter[str] = Counter()
@@ -68,13 +68,13 @@ def make_plan(
         if row is None:
             failed += [prepared.failure] if prepared.failure else []
         elif not row.indexed:
-            left_out.append(LeftOut(row.path, row.outcome, row.detail))
+            left_out.append(row.left_out())
         else:
             documents[row.source_type] += 1
             chunks[row.source_type] += row.chunks
             size += row.size
             if row.redacted:
-                redacted.append(LeftOut(row.path, ", ".join(row.redacted)))
+                redacted.append(row.held_secrets())
     total = chunks.total()
     searchable = time.monotonic() - started
     return IngestPlan(

@@ -6,8 +6,9 @@ Blocking, and works on one file at a time: nothing that lies in one file can har
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from ragpilot.config import IngestSettings
 from ragpilot.ingest.access_files import is_access_file
@@ -22,6 +23,7 @@ from ragpilot.ingest.reasons import Reason
 from ragpilot.ingest.secret_names import is_secret_file
 from ragpilot.ingest.secrets import redact
 from ragpilot.ingest.walk import FileEntry
+from ragpilot.lexical import document_vector
 from ragpilot.types import Chunk, Document, IndexedChunk, LeftOut, SparseVector
 
 RULES_VERSION = "14"
@@ -33,10 +35,13 @@ _NOTEBOOK_FACTOR = 10
 """Notebooks may be this much larger than other files: most of one is output, which is left out."""
 _BATCH_SECONDS, _BATCH_FILES, _BATCH_CHUNKS = 0.2, 64, 500
 
-ChunkFunction = Callable[..., tuple[list[Span], list[str]]]
-"""``chunk_text_with_notes(path, text, source_type, *, max_chars)``: spans, and what is to be said of them."""
-LexicalFunction = Callable[..., SparseVector]
-"""``document_vector(text, *, path, symbol, header)``."""
+
+class ChunkFunction(Protocol):
+    """What cuts a text: ``chunk_text_with_notes``."""
+
+    def __call__(self, path: str, text: str, source_type: str, *, max_chars: int) -> tuple[list[Span], list[str]]:
+        """The spans, and what a run should report of them."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +74,10 @@ class Prepared:
 class Preparer:
     """Prepares the files of one corpus."""
 
-    def __init__(
-        self, corpus: str, settings: IngestSettings, chunk_text: ChunkFunction, lexical_vector: LexicalFunction
-    ) -> None:
+    def __init__(self, corpus: str, settings: IngestSettings, chunk_text: ChunkFunction) -> None:
         self._corpus = corpus
         self._settings = settings
         self._chunk_text = chunk_text
-        self._lexical_vector = lexical_vector
         self.rules = f"{RULES_VERSION};{settings.max_file_bytes}"
         """What ``rules_for`` makes a row's ``rules`` of."""
 
@@ -115,7 +117,8 @@ class Preparer:
         known = task.known
         same = known is not None and known.indexed and known.content_hash == raw.content_hash
         if known is not None and same and (known.rules, known.mtime_ns) == (rules_for(entry, self.rules), raw.mtime_ns):
-            return Prepared(task, _row(task, raw, checked, known), same=True)
+            row = replace(known, size=raw.size, checked_ns=checked, readers=task.readers)
+            return Prepared(task, row, same=True)
         return self._read(task, raw, checked, same=same)
 
     def _read(self, task: Task, raw: RawFile, checked: int, *, same: bool) -> Prepared:
@@ -166,10 +169,7 @@ class Preparer:
             document.path, document.text, document.source_type, max_chars=self._settings.max_chunk_chars
         )
         chunks = chunks_of(document, spans, indexed_at=int(time.time()))
-        return tuple(IndexedChunk(chunk, self._lexical(chunk)) for chunk in chunks), tuple(notes)
-
-    def _lexical(self, chunk: Chunk) -> SparseVector:
-        return self._lexical_vector(chunk.text, path=chunk.path, symbol=chunk.symbol, header=chunk.header)
+        return tuple(IndexedChunk(chunk, _lexical(chunk)) for chunk in chunks), tuple(notes)
 
     def _refused(self, task: Task, refusal: Refusal, checked: int) -> Prepared:
         entry = task.entry
@@ -203,22 +203,8 @@ def _is_wanted(entry: FileEntry, against: Reason) -> bool:
     return entry.kept_log and entry.size < _KEPT_LOG and against == Reason.DATA
 
 
-def _row(task: Task, raw: RawFile, checked: int, known: Row) -> Row:
-    """The row of a file that turned out to be unchanged."""
-    return Row(
-        path=known.path,
-        document_id=known.document_id,
-        mtime_ns=raw.mtime_ns,
-        size=raw.size,
-        checked_ns=checked,
-        content_hash=known.content_hash,
-        chunks=known.chunks,
-        readers=task.readers,
-        commit=known.commit,
-        redacted=known.redacted,
-        source_type=known.source_type,
-        rules=known.rules,
-    )
+def _lexical(chunk: Chunk) -> SparseVector:
+    return document_vector(chunk.text, path=chunk.path, symbol=chunk.symbol, header=chunk.header)
 
 
 def _failed(task: Task, reason: Reason, detail: str) -> Prepared:

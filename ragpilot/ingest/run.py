@@ -97,7 +97,7 @@ class IngestRun:
         self._sight = Sight(self._scope.actor, grants)
         with self._hiding(options.path):
             covered = await asyncio.to_thread(scopes, roots, options.path)
-        preparer = Preparer(corpus.name, self._parts.settings, self._parts.chunk_text, self._parts.lexical_vector)
+        preparer = Preparer(corpus.name, self._parts.settings, self._parts.chunk_text)
         async with self._opening as index:
             await index.load(fresh=options.rebuild)
             with self._hiding(options.path):
@@ -164,7 +164,7 @@ class IngestRun:
         counts, sees = self._counts, self._sight.sees
         counts.unchanged = sum(row.indexed and sees(row.path) for row in found.unchanged)
         counts.left_out += found.left_out
-        counts.left_out += [LeftOut(row.path, row.outcome, row.detail) for row in found.unchanged if not row.indexed]
+        counts.left_out += [row.left_out() for row in found.unchanged if not row.indexed]
         counts.failed += found.failed
         if self._sight.whole:
             # Globs of others, and how it is with whole roots, are told to nobody else.
@@ -204,7 +204,7 @@ class IngestRun:
         if prepared.failure is not None:
             counts.failed.append(prepared.failure)
         elif row is not None and not row.indexed:
-            counts.left_out.append(LeftOut(row.path, row.outcome, row.detail))
+            counts.left_out.append(row.left_out())
         if not self._sight.sees(prepared.task.entry.path):
             return
         counts.notes += [f"{prepared.task.entry.path}: {note}" for note in prepared.notes]
@@ -289,7 +289,7 @@ class IngestRun:
             seconds=time.monotonic() - self._started,
             seconds_to_searchable=searchable,
             warnings=tuple(counts.warnings),
-            redacted=tuple(LeftOut(row.path, ", ".join(row.redacted)) for row in rows if row.redacted),
+            redacted=tuple(row.held_secrets() for row in rows if row.redacted),
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,11 +35,6 @@ class Scan:
     failed: list[LeftOut] = field(default_factory=list)
     """Folders that could not be listed."""
     notes: list[str] = field(default_factory=list)
-
-    @property
-    def listed(self) -> int:
-        """How many files there are."""
-        return len(self.tasks) + len(self.unchanged)
 
 
 def scan(
@@ -124,7 +120,5 @@ def _exists(scope: Scope) -> bool:
 
 def summary(left_out: Iterable[LeftOut]) -> str:
     """``3 binary, 1 empty``; empty where nothing was left out."""
-    counted: dict[str, int] = {}
-    for item in left_out:
-        counted[item.reason] = counted.get(item.reason, 0) + 1
-    return ", ".join(f"{number} {reason}" for reason, number in sorted(counted.items(), key=lambda pair: -pair[1]))
+    counted = Counter(item.reason for item in left_out)
+    return ", ".join(f"{number} {reason}" for reason, number in counted.most_common())

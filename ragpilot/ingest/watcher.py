@@ -213,8 +213,8 @@ class CorpusWatcher:
         if not self._deafness_told:
             self._deafness_told = True
             hint = " (fs.inotify.max_user_watches is the limit)" if self._one_by_one else ""
-            self._say(f"The system gives no notifications: {reason}{hint}. Files are looked at every "
-                      f"{DEAF_SECONDS:.0f} s instead.")  # fmt: skip
+            every = f"{DEAF_SECONDS:.0f} s"
+            self._say(f"The system gives no notifications: {reason}{hint}. Files are looked at every {every} instead.")
 
     async def _stop_listening(self) -> None:
         listening, self._listening = self._listening, None
