@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from ragpilot.ingest.secret_names import is_secret_file
 from ragpilot.ingest.secrets import redact
 from tests.linear import assert_linear
 
@@ -151,3 +152,35 @@ def test_what_is_near_stays(text: str) -> None:
 )
 def test_time_is_linear(part: str) -> None:
     assert_linear(redact, part * (500_000 // len(part)))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(".env~", "id_rsa~", "certs/server.key.bak", "tls.pem.orig", ".npmrc.old", ".netrc~", ".env.local.bak.2"),
+        *(".ssh/id_work", "home/.ssh/deploy", "etc/shadow", "kubeconfig-prod", "prod.kubeconfig", ".vault-pass"),
+        *("credentials.prod.json", "credentials-production.yml", "secrets.prod.json", "secrets.staging.yaml"),
+        *("prod-secrets.yaml", ".vscode/sftp.json", "sitemanager.xml", "local.settings.json", "android/key.properties"),
+        *(".dockerconfigjson", "vault-password.txt", ".erlang.cookie", "cookies.txt", "aws-credentials"),
+    ],
+)
+def test_further_files_that_hold_secrets(path: str) -> None:
+    assert is_secret_file(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("chart/templates/secret.yaml", "chart/templates/secrets.yml", ".ssh/config", ".ssh/known_hosts"),
+        *(
+            ".ssh/id_work.pub",
+            "sealed-secret.yaml",
+            "external-secret.yaml",
+            "docs/kubeconfig-setup.md",
+            "src/shadow.css",
+        ),
+        *("src/old/keys.md", "notes.old", "env.py~", "tokens.json.bak", "credentials.example.json.bak", "release-2"),
+    ],
+)
+def test_further_files_that_do_not(path: str) -> None:
+    assert not is_secret_file(path)
