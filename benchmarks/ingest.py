@@ -37,7 +37,6 @@ from ragpilot.ingest.read import Refusal, read_file, text_of
 from ragpilot.ingest.roots import Root
 from ragpilot.ingest.secrets import redact
 from ragpilot.ingest.walk import FileEntry, walk
-from ragpilot.lexical import document_vector
 from ragpilot.ports import ChunkStore, Embedder
 from ragpilot.types import (
     Actor,
@@ -160,7 +159,7 @@ def _read(listed: Sequence[FileEntry]) -> int:
 
 def _cut(listed: Sequence[FileEntry]) -> list[IndexedChunk]:
     """Read and cut files, and make the lexical vectors."""
-    preparer = Preparer("bench", SETTINGS, chunk_text_with_notes, document_vector)
+    preparer = Preparer("bench", SETTINGS, chunk_text_with_notes)
     readers = frozenset({"team:everyone"})
     prepared = (preparer.prepare(Task(entry, readers, None, None)) for entry in listed)
     return [chunk for one in prepared for chunk in one.chunks or ()]
