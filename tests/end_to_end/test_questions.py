@@ -20,7 +20,7 @@ import pytest
 from ragpilot.events import Sources, event_from_wire
 from ragpilot.types import NOT_FOUND_ANSWER
 from tests.end_to_end.command import COMMAND
-from tests.end_to_end.test_cli import FILES, make_project
+from tests.end_to_end.project import FILES, make_project
 from tests.protocol.openai_server import OpenAiServer
 from tests.tui.host import ask, reach, until
 from tui.app import RagPilotApp

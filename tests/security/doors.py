@@ -168,3 +168,35 @@ def tool(name: str, **arguments: Any) -> Door:
     """A call of a tool for agents."""
     params = {"name": name, "arguments": arguments}
     return Door(f"tool {name}", "POST", "/mcp", message("tools/call", params), HEADERS)
+
+
+ACCESS: dict[str, Permission | None] = {
+    "POST /ask": "ask",
+    "POST /search": "ask",
+    "GET /index/stats": "ask",
+    "GET /corpora": "ask",
+    "GET /sources/<chunk_id>": "ask",
+    "POST /index": "ingest",
+    "GET /health": None,
+    "tool ask": "ask",
+    "tool rag_query": "ask",
+    "tool rag_collections": "ask",
+    "tool rag_ingest": "ingest",
+}
+"""Every route and every tool, and the permission that it asks for."""
+
+QUESTION = {"question": "where is the budget of a retry?"}
+DOORS = [
+    post("/ask", {**QUESTION, "topK": 50}),
+    post("/ask", {**QUESTION, "topK": 50}, Accept="application/json"),
+    post("/search", {**QUESTION, "k": 200}),
+    get("/index/stats"),
+    get("/corpora"),
+    *(get(f"/sources/{item.id}", "GET /sources/<chunk_id>") for item in DOCUMENTS[:7]),
+    post("/index", {}, Accept="application/json"),
+    get("/health"),
+    tool("ask", **QUESTION, topK=50),
+    tool("rag_query", **QUESTION, limit=20, threshold=0),
+    tool("rag_collections"),
+    tool("rag_ingest", path="."),
+]

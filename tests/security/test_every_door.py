@@ -12,58 +12,15 @@ from typing import Any
 
 import pytest
 
-from ragpilot.types import Permission
 from server.app import create_app
 from server.mcp_toolbox import Toolbox
 from server.problems import UNAUTHENTICATED
 from tests.contract.folders import quick_folder
 from tests.fakes import MemoryStore
-from tests.security.doors import (
-    DOCUMENTS,
-    HOLDS,
-    KINDS,
-    MAY,
-    Door,
-    World,
-    canaries,
-    get,
-    post,
-    readable,
-    tool,
-)
+from tests.security.doors import ACCESS, DOCUMENTS, DOORS, HOLDS, KINDS, MAY, Door, World, canaries, readable
 from tests.security.worlds import inline_edge
 from tests.server.agents import answer
 from tests.server.support import Response
-
-ACCESS: dict[str, Permission | None] = {
-    "POST /ask": "ask",
-    "POST /search": "ask",
-    "GET /index/stats": "ask",
-    "GET /corpora": "ask",
-    "GET /sources/<chunk_id>": "ask",
-    "POST /index": "ingest",
-    "GET /health": None,
-    "tool ask": "ask",
-    "tool rag_query": "ask",
-    "tool rag_collections": "ask",
-    "tool rag_ingest": "ingest",
-}
-
-QUESTION = {"question": "where is the budget of a retry?"}
-DOORS = [
-    post("/ask", {**QUESTION, "topK": 50}),
-    post("/ask", {**QUESTION, "topK": 50}, Accept="application/json"),
-    post("/search", {**QUESTION, "k": 200}),
-    get("/index/stats"),
-    get("/corpora"),
-    *(get(f"/sources/{item.id}", "GET /sources/<chunk_id>") for item in DOCUMENTS[:7]),
-    post("/index", {}, Accept="application/json"),
-    get("/health"),
-    tool("ask", **QUESTION, topK=50),
-    tool("rag_query", **QUESTION, limit=20, threshold=0),
-    tool("rag_collections"),
-    tool("rag_ingest", path="."),
-]
 
 
 @pytest.fixture(scope="module")

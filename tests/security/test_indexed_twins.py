@@ -18,7 +18,6 @@ from ragpilot.retrieval import Retriever
 from ragpilot.types import Actor, Chunk
 from tests.fakes import FakeEmbedder
 from tests.ingestion import FILES, Project
-from tests.security.test_non_interference import reads
 from tests.security.worlds import Index, gated_embedder
 
 ANN = Actor("ann", frozenset({"user:ann", "team:core"}))
@@ -74,7 +73,7 @@ class Twin(Project):
 
     async def told(self, actor: Actor, every: list[Chunk]) -> list[Any]:
         """What every read gives the actor, and every question finds."""
-        found: list[Any] = [await reads(self.index, actor, question, 3, every) for question in QUESTIONS]
+        found: list[Any] = [await self.index.reads(actor, question, 3, every) for question in QUESTIONS]
         retriever = Retriever(self.store, self.embedder, RetrievalSettings(), identity=self.service.identity)
         for question in QUESTIONS:
             retrieval = await retriever.search(actor, question, corpus=self.corpus.name)

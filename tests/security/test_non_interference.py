@@ -24,9 +24,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from ragpilot.adapters.edge_store import EdgeStore
-from ragpilot.lexical import question_terms, question_vector, term_id
 from ragpilot.ports import ChunkStore
-from ragpilot.types import Actor, Candidate, Chunk, StoreQuery, TermStatistics
+from ragpilot.types import Actor, Candidate, StoreQuery, TermStatistics
 from tests.builders import chunk
 from tests.fakes import VECTOR_NAMES, MemoryStore
 from tests.security.worlds import ACTORS, PRINCIPALS, Held, Index, gated_embedder, inline_edge, memory_folder, readable
@@ -122,7 +121,7 @@ class Scoped(RuleBasedStateMachine):
         self.count()
         type(self).questions += 1
         # Somebody else has just asked the same: what is remembered of that is not for this one.
-        self.loop.run(reads(self.index, other, asked, limit, []))
+        self.loop.run(self.index.reads(other, asked, limit, []))
         self.loop.run(self.compare(actor, asked, limit))
 
     async def compare(self, actor: Actor, asked: str, limit: int) -> None:
@@ -132,7 +131,7 @@ class Scoped(RuleBasedStateMachine):
             for document in readable(self.documents, actor):
                 await twin.put(document)
             every = [item for document in self.documents.values() for item in document.chunks]
-            found, expected = [await reads(index, actor, asked, limit, every) for index in (self.index, twin)]
+            found, expected = [await index.reads(actor, asked, limit, every) for index in (self.index, twin)]
             assert found == expected
             assert found["count"] == sum(len(document.chunks) for document in readable(self.documents, actor))
             for candidate in found["search"]:
@@ -153,26 +152,6 @@ class Scoped(RuleBasedStateMachine):
                 self.loop.run(self.index.store.aclose())
         finally:
             self.held.close()
-
-
-async def reads(index: Index, actor: Actor, asked: str, limit: int, every: list[Chunk]) -> dict[str, Any]:
-    """What every read of the port gives, scores unrounded."""
-    store, corpus = index.store, index.corpus
-    terms = sorted({term_id(term) for term in question_terms(asked)})
-    vector, lexical = index.embedder.vector(asked), question_vector(asked)
-    return {
-        "search": await store.search(actor, StoreQuery(corpus, vector, lexical)),
-        "best": await store.search(actor, StoreQuery(corpus, vector, lexical, limit, limit)),
-        "dense": await store.search(actor, StoreQuery(corpus, vector, lexical, limit, 0)),
-        "lexical": await store.search(actor, StoreQuery(corpus, vector, lexical, 0, limit)),
-        "count": await store.count(actor, corpus),
-        "having": [await store.count(actor, corpus, having=name) for name in VECTOR_NAMES],
-        "paths": await store.facets(actor, corpus, "path"),
-        "types": await store.facets(actor, corpus, "source_type"),
-        "terms": await store.term_statistics(actor, corpus, terms),
-        "newest": await store.last_indexed(actor, corpus),
-        "single": [await store.get(actor, corpus, item.id) for item in every],
-    }
 
 
 class ScopedInMemory(Scoped):

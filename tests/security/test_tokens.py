@@ -17,8 +17,7 @@ from ragpilot.bootstrap import Application
 from ragpilot.config import ActorSettings, Environment
 from server.problems import UNAUTHENTICATED
 from tests.fakes import FakeEmbedder, MemoryStore, ScriptedChatModel
-from tests.security.doors import DOCUMENTS, World, settings
-from tests.security.test_every_door import ACCESS, DOORS
+from tests.security.doors import ACCESS, DOCUMENTS, DOORS, World, settings
 from tests.server.agents import HEADERS, message
 from tests.server.support import Response, bearer
 

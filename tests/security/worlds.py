@@ -13,11 +13,12 @@ from ragpilot.adapters.edge_collections import Collections
 from ragpilot.adapters.edge_owner import answer
 from ragpilot.adapters.edge_store import EdgeStore
 from ragpilot.config import RetrievalSettings
+from ragpilot.lexical import question_terms, question_vector, term_id
 from ragpilot.ports import ChunkStore
 from ragpilot.retrieval import Retriever
-from ragpilot.types import Actor, Chunk, GateCalibration, IndexIdentity, IngestScope, VectorName
+from ragpilot.types import Actor, Chunk, GateCalibration, IndexIdentity, IngestScope, StoreQuery, VectorName
 from tests.builders import indexed
-from tests.fakes import OPERATOR, FakeEmbedder
+from tests.fakes import OPERATOR, VECTOR_NAMES, FakeEmbedder
 
 ANN = Actor("ann", frozenset({"user:ann", "team:core"}))
 BOB = Actor("bob", frozenset({"user:bob"}))
@@ -110,6 +111,25 @@ class Index:
         vectors = {item.id: self.embedder.vector(text) for item, text in zip(wanted, texts, strict=True)}
         if vectors:
             await self.store.set_vectors(self.scope, name, vectors)
+
+    async def reads(self, actor: Actor, asked: str, limit: int, every: list[Chunk]) -> dict[str, Any]:
+        """What every read of the port gives, scores unrounded."""
+        store, corpus = self.store, self.corpus
+        terms = sorted({term_id(term) for term in question_terms(asked)})
+        vector, lexical = self.embedder.vector(asked), question_vector(asked)
+        return {
+            "search": await store.search(actor, StoreQuery(corpus, vector, lexical)),
+            "best": await store.search(actor, StoreQuery(corpus, vector, lexical, limit, limit)),
+            "dense": await store.search(actor, StoreQuery(corpus, vector, lexical, limit, 0)),
+            "lexical": await store.search(actor, StoreQuery(corpus, vector, lexical, 0, limit)),
+            "count": await store.count(actor, corpus),
+            "having": [await store.count(actor, corpus, having=name) for name in VECTOR_NAMES],
+            "paths": await store.facets(actor, corpus, "path"),
+            "types": await store.facets(actor, corpus, "source_type"),
+            "terms": await store.term_statistics(actor, corpus, terms),
+            "newest": await store.last_indexed(actor, corpus),
+            "single": [await store.get(actor, corpus, item.id) for item in every],
+        }
 
     def retriever(self, **given: Any) -> Retriever:
         return Retriever(self.store, self.embedder, RetrievalSettings(**given), identity=self.identity)

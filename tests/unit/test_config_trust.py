@@ -9,7 +9,7 @@ import pytest
 
 from ragpilot.errors import ConfigError, UntrustedConfigError
 from ragpilot.settings_loader import trust_folder
-from tests.unit.test_config_loading import FILE, Machine
+from tests.machine import FILE, Machine
 
 
 @pytest.fixture
