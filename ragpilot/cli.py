@@ -293,10 +293,12 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     except out.PipeClosed:
-        # What is still buffered must not fail once more at the interpreter's end.
-        for stream in (sys.stdout, sys.stderr):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        out.mute()
         return PIPE_CLOSED
+    except out.OutputError as error:
+        out.problem(error)
+        out.mute()
+        return FAILED
     except UnknownCorpusError as error:
         out.problem(RagPilotError(error.message, hint="`ragpilot status` lists the corpora."))
         return WRONG_USE

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TextIO
 
 from ragpilot.errors import RagPilotError
@@ -22,8 +24,22 @@ class PipeClosed(Exception):  # noqa: N818 - no error: the reader has seen enoug
     """Nobody reads the output any more."""
 
 
+class OutputError(RagPilotError):
+    """The result cannot be written where it was to go, such as a file on a full disk."""
+
+    code = "output_error"
+
+
 def prepare_streams() -> None:
-    """Make both streams able to print any text: what their encoding lacks is spelled out, instead of a crash."""
+    """Make the streams able to print any text: what their encoding lacks is spelled out, instead of a crash.
+
+    A stream that was closed before the start is one that holds nothing: its number is taken, so that no file which is
+    opened later gets it, and a result that goes to it fails as on any place that cannot be written.
+    """
+    for name, writing in (("stdin", False), ("stdout", True), ("stderr", True)):
+        if getattr(sys, name) is None:
+            handle = os.open(os.devnull, os.O_RDWR if name == "stderr" else os.O_RDONLY)
+            setattr(sys, name, os.fdopen(handle, "w" if writing else "r", encoding="utf-8"))
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -41,8 +57,9 @@ def line(text: str = "") -> None:
 
 
 def note(text: str) -> None:
-    """A line about the result: warnings, hints, progress."""
-    _write(sys.stderr, clean(text) + "\n")
+    """A line about the result: warnings, hints, progress. Where it cannot be written, nobody is told."""
+    with suppress(OutputError):
+        _write(sys.stderr, clean(text) + "\n")
 
 
 def as_json(value: Any) -> None:
@@ -63,6 +80,14 @@ def _write(stream: TextIO, text: str) -> None:
         stream.flush()
     except BrokenPipeError:
         raise PipeClosed from None
+    except OSError as error:
+        raise OutputError(f"The output cannot be written: {error.strerror or error}.") from None
+
+
+def mute() -> None:
+    """Let go of what is still buffered, so that it does not fail once more at the interpreter's end."""
+    for stream in (sys.stdout, sys.stderr):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def sources(found: Sequence[Source]) -> None:
@@ -151,7 +176,11 @@ def report(found: IngestReport, *, quiet: bool) -> None:
             line(f"Left out: {_reasons(found.left_out)}.")
     for warning in found.warnings:
         note(f"Warning: {warning}")
-    redacted(found.redacted)
+    if found.added or found.changed:
+        redacted(found.redacted)
+    elif found.redacted and not quiet:
+        held = number(len(found.redacted), "file")
+        note(f"Secrets stay replaced in {held}; `ragpilot index --plan` names what is found.")
     for failure in found.failed[:SHOWN_FILES]:
         detail = f" ({clean_line(failure.detail)})" if failure.detail else ""
         note(f"Failed: {clean_line(failure.path)}: {failure.reason}{detail}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,19 @@ def test_index_reports_every_corpus(work: Path, monkeypatch: pytest.MonkeyPatch,
     assert "Embedding names: 5 of 10; 3 files, 10 chunks, 420 chunks/s, 1 min 5 s left" in stderr
     assert "Failed: bad0.py: unreadable (why)" in stderr
     assert "Failed: 2 more; --json lists them all." in stderr
+
+
+def test_secrets_that_stay_replaced_are_counted_where_nothing_was_read(
+    work: Path, monkeypatch: pytest.MonkeyPatch, capture: Any
+) -> None:
+    unchanged = replace(report(left_out=2), added=0, changed=0)
+    install(monkeypatch, FakeSession(runs=[[unchanged], [unchanged]]))
+    assert cli.run(["index"]) == 0
+    stderr = capture()[1]
+    assert "Secrets stay replaced in 2 files; `ragpilot index --plan` names what is found." in stderr
+    assert "Secret replaced" not in stderr
+    assert cli.run(["index", "--quiet"]) == 0
+    assert capture()[1] == "Warning: careful\n"
 
 
 def test_a_path_is_that_of_the_directory_the_command_works_in(
