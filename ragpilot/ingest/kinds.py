@@ -66,7 +66,7 @@ _BY_SUFFIX = _table("""
     template: tmpl ftl vue svelte
     style: css scss sass less styl
     config: toml yaml yml json json5 jsonc ini cfg conf config properties env xml plist csproj fsproj vbproj sln props
-    config: targets mk cmake dockerfile service editorconfig nix xsd wsdl resx pom lock raml
+    config: xaml targets mk cmake dockerfile service editorconfig nix xsd wsdl resx pom lock raml
     data-schema: sql ddl proto graphql gql graphqls prisma avsc thrift dbml capnp fbs
 """)
 

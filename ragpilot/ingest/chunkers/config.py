@@ -19,6 +19,11 @@ _BLOCK = re.compile(
     r"^([A-Za-z_][\w.\-\"' \t]*?)[ \t]*(?:\([^()]*\)[ \t]*)?[{(][ \t]*$|^(?P<together>[\w.-]+)[ \t]*[:=]"
 )
 _ELEMENT = re.compile(r"^(?:  |    |\t)<([A-Za-z][\w:.-]*)")
+_COMMAND = re.compile(
+    r"^[ \t]*(?:function|macro)[ \t]*\([ \t]*([\w.-]+)|^(?P<together>(?!end|else|function|macro)\w+)[ \t]*\(",
+    re.IGNORECASE,
+)
+"""Of CMake."""
 _NESTED_KEY = re.compile(r"^\s*[\"']?([\w./@$-]+)[\"']?[ \t]*:(?:[ \t]|$)")
 _MOST_KEYS = 4
 _FARTHEST_KEY = 400
@@ -42,11 +47,13 @@ def chunk_config(path: str, lines: Lines, max_chars: int) -> list[Span]:
         parts = split_at(lines, _TABLE, ("#", ";"), inside=rows_between(lines, '"""'), apart=True)
     elif "dockerfile" in name or "containerfile" in name:
         parts = split_at(lines, _STAGE, _HASH, apart=True)
-    elif "makefile" in name or suffix in ("mk", "mak"):
+    elif "makefile" in name or name == "justfile" or suffix in ("mk", "mak"):
         parts = split_at(lines, _TARGET, _ABOVE_TARGET, apart=True)
     elif suffix in ("xml", "csproj", "props", "targets", "xaml", "plist", "svg", "xsd"):
         parts = split_at(lines, _ELEMENT, ("<!--",))
-    elif dot and stem and suffix in ("tf", "hcl", "gradle", "cmake", "bzl", "bazel", "nix", "groovy"):
+    elif suffix == "cmake" or name == "cmakelists.txt":
+        parts = split_at(lines, _COMMAND, _HASH, apart=True)
+    elif dot and stem and suffix in ("tf", "hcl", "gradle", "bzl", "bazel", "nix", "groovy"):
         parts = split_at(lines, _BLOCK, ("#", "//"), apart=True)
     else:
         parts = [Part(0, len(lines) - 1, "")]

@@ -18,6 +18,8 @@ _ORG_HEADING = re.compile(r"^(?P<mark>\*{1,8})[ \t]+(?P<text>\S.*)")
 _TEX_HEADING = re.compile(r"^\s{0,8}\\(?P<mark>part|chapter|(?:sub){0,2}section|paragraph)\*?\{(?P<text>[^{}]*)\}")
 _TEX_LEVELS = {"part": 1, "chapter": 2, "section": 3, "subsection": 4, "subsubsection": 5, "paragraph": 6}
 _ADOC_HEADING = re.compile(r"^(=|#){1,6}[ \t]+\S")
+_ADOC_UNDERLINES = "=-~^+"
+_ADOC_NO_TITLE = re.compile(r"[\s.\[|:*=-]|//")
 _ADOC_FENCE = re.compile(r"^(?:(-|\.|=|\*|_|\+|/)\1{3,}|\|===|```.*|--)\s*$")
 _ADOC_MARKUP = re.compile(r"[`*]+|\{[\w-]+\}|<<[^>]*>>|\[\[[^\]]*\]\]|(?<!\w)_|_(?!\w)")
 _ITEM = re.compile(r"^\s*(?:[-*+•]|\d+[.)]|\.\.)\s")
@@ -87,12 +89,32 @@ def _adoc_headings(lines: Lines) -> tuple[list[Heading], set[int]]:
         if fence:
             fenced.add(row)
             fence = "" if mark == fence else fence
+        elif (level := _adoc_underline(lines, row)) > 0:
+            headings.append(Heading(row - 1, row, level, _adoc_plain(lines.rows[row - 1])))
         elif _ADOC_FENCE.match(mark):
             fence = "```" if mark.startswith("```") else mark
         elif len(mark) <= _LONGEST_HEADING and (heading := _ADOC_HEADING.match(mark)):
             level = len(mark) - len(mark.lstrip(heading.group(1)))
-            headings.append(Heading(row, row, level, " ".join(_ADOC_MARKUP.sub("", mark[level:]).split())))
+            closed = mark[level:].removesuffix(mark[:level])  # == Closed ==
+            headings.append(Heading(row, row, level, _adoc_plain(closed)))
     return headings, fenced
+
+
+def _adoc_plain(text: str) -> str:
+    return " ".join(_ADOC_MARKUP.sub("", text).split())
+
+
+def _adoc_underline(lines: Lines, row: int) -> int:
+    """The level of the title that a row underlines, as long as it but for one character; 0 where it does not."""
+    mark = lines.rows[row].rstrip()
+    if row == 0 or len(mark) < _SHORTEST_UNDERLINE or len(mark) > _LONGEST_HEADING or mark.strip(mark[0]):
+        return 0
+    title = lines.rows[row - 1].rstrip()
+    if abs(len(title) - len(mark)) > 1 or _ADOC_NO_TITLE.match(title) or not any(map(str.isalpha, title)):
+        return 0
+    if row > 1 and not lines.blank(row - 2) and not lines.rows[row - 2].startswith("["):
+        return 0
+    return _ADOC_UNDERLINES.find(mark[0]) + 1
 
 
 def _marked_headings(lines: Lines, pattern: re.Pattern[str]) -> list[Heading]:

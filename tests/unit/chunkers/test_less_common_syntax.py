@@ -76,6 +76,12 @@ CODE = {
         "CREATE TABLE t (id NUMBER);\n",
         {"shop.cart": (1, 7), "shop.cart.add_item": (9, 13), "shop.cart.total": (14, 17), "t": (18, 18)},
     ),
+    "functions of CMake": (
+        "CMakeLists.txt",
+        "config",
+        "project(X)\n# Adds it.\nfunction(add_it a)\n  message(a)\nendfunction()\nmacro(m)\nendmacro()\nadd_it(x)\n",
+        {"add_it": (2, 8), "m": (6, 7)},
+    ),
     "a type in a notebook's cell, below a constant": (
         "a.ipynb",
         "notebook",
@@ -115,6 +121,13 @@ HEADINGS = {
         "docs-markdown",
         f"# One{TEXT}Foo\n***\nBar\n---{TEXT}- - -\nBaz\n---{TEXT}",
         ["One", "One › Bar", "One › Baz"],
+    ),
+    "titles of AsciiDoc may be underlined, and closed": (
+        "a.adoc",
+        "docs-text",
+        f"= One{TEXT}Two\n---\n{TEXT}----\n== no\n----\n\nThree\n-----{TEXT}.Code\n----\n-- no\n----\n\n"
+        f"== Four =={TEXT}",
+        ["One", "One › Three", "One › Four"],
     ),
     "what a block of Org holds is no heading": (
         "a.org",
