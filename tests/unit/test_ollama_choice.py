@@ -7,13 +7,11 @@ import pytest
 from ragpilot.adapters.extractive import ExtractiveModel
 from ragpilot.adapters.ollama_choice import ChosenAtStart, choose_chat
 from ragpilot.errors import ChatModelUnavailableError
-from ragpilot.types import Prompt
-from tests.builders import block, hit
+from tests.protocol.asking import answer
 from tests.protocol.ollama_server import Model, OllamaServer
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.timeout(20)]
 
-PROMPT = Prompt("Answer from the blocks.", (block(1, hit()),), "where is it?", tokens=40)
 ANEW = "A restart of the server, or the next start of the terminal UI, makes this choice anew."
 
 
@@ -38,8 +36,7 @@ async def test_a_missing_model_leaves_the_fallback_and_says_how_to_get_it() -> N
     assert choice.reason.startswith(f"Ollama at {server.url} does not have the model llama.")
     assert choice.reason.endswith(ANEW)
     assert (await choice.model.check()).detail == "extracts, because llama is not there: `ollama pull llama`"
-    answer = "".join([piece async for piece in choice.model.stream(PROMPT, temperature=0.0, max_tokens=200)])
-    first = answer.split("\n")[0]
+    first = (await answer(choice.model)).split("\n")[0]
     assert first == "*Extract: the best passages, quoted, because llama is not there: `ollama pull llama`.*"
 
 
@@ -76,7 +73,7 @@ async def test_a_chosen_model_that_goes_away_says_that_it_was_chosen_at_the_star
         server.models.clear()
         async with aclosing(choice.model):
             with pytest.raises(ChatModelUnavailableError) as raised:
-                _ = [piece async for piece in choice.model.stream(PROMPT, temperature=0.0, max_tokens=200)]
+                await answer(choice.model)
     assert raised.value.hint == (
         f'Get it with: ollama pull qwen; chat.kind = "auto" chose it at the start, when it answered. {ANEW}'
     )

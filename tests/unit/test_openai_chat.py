@@ -17,18 +17,11 @@ from ragpilot.errors import (
     RagPilotError,
 )
 from ragpilot.types import ModelUsage, Prompt
-from tests.builders import block, hit
+from tests.protocol.asking import PROMPT, answer
 from tests.protocol.http_server import ProtocolServer, Reply, Request, plain_server
 from tests.protocol.openai_server import OpenAiServer, event
 
 pytestmark = pytest.mark.timeout(20)
-
-PROMPT = Prompt("Answer from the blocks.", (block(1, hit()),), "where is it?", tokens=40)
-
-
-async def answer(chat: OpenAiChat, prompt: Prompt = PROMPT, **given: object) -> str:
-    async with asyncio.timeout(10):
-        return "".join([piece async for piece in chat.stream(prompt, temperature=0.1, max_tokens=64, **given)])  # type: ignore[arg-type]
 
 
 @pytest.mark.asyncio
