@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable
+from functools import cache
 
 from ragpilot.ingest.chunkers.code.costs import statement_cost
 from ragpilot.ingest.chunkers.code.grammar import parse
@@ -12,7 +12,7 @@ from ragpilot.ingest.chunkers.code.language import Kind, Language, Source
 from ragpilot.ingest.chunkers.code.layout import Segment, flatten, set_apart
 from ragpilot.ingest.chunkers.code.outline import outline
 from ragpilot.ingest.chunkers.labels import header, numbered, shared_symbol
-from ragpilot.ingest.chunkers.lines import Cost, Cut, Lines, cut
+from ragpilot.ingest.chunkers.lines import Cut, Lines, cut
 from ragpilot.ingest.chunkers.spans import Span
 from ragpilot.ingest.chunkers.words import first_sentence, phrase
 
@@ -24,7 +24,7 @@ def chunk_code(path: str, text: str, lines: Lines, language: Language, max_chars
     source = Source(text)
     root = parse(language, language.prepare(source.data)).root_node
     module = outline(root, lines, source, language, max_chars)
-    cost = _once(lambda: statement_cost(root, lines))
+    cost = cache(lambda: statement_cost(root, lines))
     spans: list[Span] = []
     for segment in join(set_apart(flatten(module), lines), lines, max_chars, language.constructors):
         cuts = list(cut(lines, segment.start, segment.end, max_chars, cost()))
@@ -37,17 +37,6 @@ def chunk_code(path: str, text: str, lines: Lines, language: Language, max_chars
                 symbol, title, head = _between(path, segment, piece)
                 spans += numbered([piece], title, symbol, head)
     return spans
-
-
-def _once(make: Callable[[], Cost]) -> Callable[[], Cost]:
-    made: list[Cost] = []
-
-    def get() -> Cost:
-        if not made:
-            made.append(make())
-        return made[0]
-
-    return get
 
 
 def _declaration_header(path: str, segment: Segment) -> str:
