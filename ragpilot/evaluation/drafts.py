@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from ragpilot.ingest.chunkers.labels import BREADCRUMB
+from ragpilot.ingest.chunkers.labels import BREADCRUMB, unnumbered
 from ragpilot.naming import PROSE
 from ragpilot.ranking import is_test
 from ragpilot.types import Chunk
@@ -20,7 +20,6 @@ _NOT_CONTENT = re.compile(
     re.IGNORECASE,
 )
 _TEST_SYMBOL = re.compile(r"(?:^|[.:])(?:tests?$|tests?[.:_]|Tests?(?=[A-Z_.:]|$))")
-_PIECE = re.compile(r" \(\d+/\d+\)$")
 _LINK = re.compile(r"\{@\w+\s+([^{}]*)\}")
 _MARKS = re.compile(r"^[ \t]*[#/*!;'\"%=~>-]+|</?[A-Za-z][^<>]*>", re.MULTILINE)
 
@@ -72,7 +71,7 @@ def _plain(text: str) -> str:
 
 def _heading(chunk: Chunk) -> str:
     """The heading with as many of those above it as make a question of it; empty where there is none."""
-    title = _PIECE.sub("", chunk.title)
+    title = unnumbered(chunk.title)
     if title == posixpath.basename(chunk.path):
         return ""
     query = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
@@ -12,6 +13,7 @@ from ragpilot.ingest.chunkers.words import new_words, path_phrase
 MOST_WORDS = 60
 _MOST_DETAILS = 8
 BREADCRUMB = " › "
+_NUMBER = re.compile(r" \(\d+/\d+\)$")
 
 
 def header(path: str, subject: str, *, details: Iterable[str] = (), doc: str = "") -> str:
@@ -47,3 +49,8 @@ def numbered(cuts: Sequence[Cut], title: str, symbol: str | None, head: str) -> 
         Span(piece.start + 1, piece.end + 1, piece.text, symbol, title + of.format(number), head)
         for number, piece in enumerate(cuts, 1)
     ]
+
+
+def unnumbered(title: str) -> str:
+    """A title without the part number that ``numbered`` gave it."""
+    return _NUMBER.sub("", title)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -11,7 +10,7 @@ from ragpilot.ingest.chunkers.blank_lines import chunk_lines
 from ragpilot.ingest.chunkers.code.engine import chunk_code
 from ragpilot.ingest.chunkers.code.grammar import GrammarError
 from ragpilot.ingest.chunkers.code.languages import language_for
-from ragpilot.ingest.chunkers.labels import BREADCRUMB, header
+from ragpilot.ingest.chunkers.labels import BREADCRUMB, header, unnumbered
 from ragpilot.ingest.chunkers.lines import Lines
 from ragpilot.ingest.chunkers.markdown import chunk_markdown
 from ragpilot.ingest.chunkers.markdown_blocks import read_blocks
@@ -130,7 +129,7 @@ def _is_definition(span: Span) -> bool:
 def _last_heading(span: Span, headings: list[Heading]) -> int:
     """How many headings of its cell a span of prose stands behind; tiny sections share the span of the next."""
     before = sum(heading.start < span.start_line for heading in headings)
-    title = re.sub(r" \(\d+/\d+\)$", "", span.title)
+    title = unnumbered(span.title)
     for count in range(before, len(headings) + 1):
         if BREADCRUMB.join(heading.text for heading in _under([], headings[:count]) if heading.text) == title:
             return count
