@@ -13,12 +13,12 @@ from ragpilot.ingest.chunkers.config import chunk_config
 from ragpilot.ingest.chunkers.data_schema import chunk_data_schema
 from ragpilot.ingest.chunkers.docs_text import chunk_docs_text
 from ragpilot.ingest.chunkers.fallback import chunk_indented, chunk_without_grammar
-from ragpilot.ingest.chunkers.front_page import name_opening
 from ragpilot.ingest.chunkers.lines import Lines
 from ragpilot.ingest.chunkers.markdown import chunk_markdown
 from ragpilot.ingest.chunkers.markup import HTML, chunk_markup
 from ragpilot.ingest.chunkers.notebook import chunk_notebook
 from ragpilot.ingest.chunkers.openapi.chunk import chunk_api_spec
+from ragpilot.ingest.chunkers.purposes import name_purposes
 from ragpilot.ingest.chunkers.single_file import chunk_single_file
 from ragpilot.ingest.chunkers.spans import Span
 from ragpilot.ingest.chunkers.style import chunk_style
@@ -78,7 +78,7 @@ def _chunk(path: str, text: str, lines: Lines, source_type: str, max_chars: int)
         if path.endswith(_INDENTED_TEMPLATES):
             return chunk_indented(path, lines, max_chars)
         return chunk_markup(path, text, lines, max_chars)
-    return name_opening(path, _CHUNKERS.get(source_type, chunk_lines)(path, lines, max_chars))
+    return name_purposes(path, _CHUNKERS.get(source_type, chunk_lines)(path, lines, max_chars))
 
 
 def self_test() -> dict[str, str]:

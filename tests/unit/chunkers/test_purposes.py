@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ragpilot.adapters.minilm import MiniLmEmbedder
+from ragpilot.ingest.chunkers import chunk_text, purposes
+from ragpilot.ingest.chunkers.purposes import OVERVIEW
+
+README = "# Kestrel\n\nKestrel moves parcels between depots.\n\n## Use\n\nCall `kestrel send`.\n"
+
+
+def test_the_opening_of_the_outermost_readme_is_named_by_what_readers_look_for_there() -> None:
+    spans = chunk_text("README.md", README, "docs-markdown")
+    assert [(span.title, span.header == OVERVIEW) for span in spans] == [("Kestrel", True), ("Kestrel › Use", False)]
+    assert spans[0].text == "# Kestrel\n\nKestrel moves parcels between depots."
+
+
+@pytest.mark.parametrize("path", ["docs/README.md", "docs/guide.md", "READMES.md", "readme_tool.md"])
+def test_other_documents_keep_their_headers(path: str) -> None:
+    assert all(span.header != OVERVIEW for span in chunk_text(path, README, "docs-markdown"))
+
+
+def test_a_long_opening_is_named_so_in_its_first_pieces() -> None:
+    text = "# Kestrel\n\n" + "\n\n".join(f"Depot {number} sends parcels to all others. " * 18 for number in range(6))
+    spans = chunk_text("README", text, "docs-text")
+    assert len(spans) > 4
+    assert [span.header == OVERVIEW for span in spans] == [True] * 3 + [False] * (len(spans) - 3)
+
+
+SECTIONS = """# Kestrel
+
+Kestrel moves parcels between all depots.
+
+## 🚀 Installation on Linux
+
+Call `apt install kestrel`.
+
+## 2. Usage
+
+Call `kestrel send parcel`.
+
+## Running the tests
+
+Call `make test` in the root.
+
+## Testing
+
+Testing parcels is done by shaking them.
+
+## Building from source
+
+Call `make all` in the root.
+
+## Contributing
+
+Talk to us first, please.
+
+## Setup and fixtures of parcels
+
+Parcels are set up in depots.
+"""
+
+
+PURPOSES = {value for name, value in vars(purposes).items() if name.isupper() and isinstance(value, str)}
+
+
+def headings(path: str, text: str, source_type: str = "docs-markdown") -> dict[str, str]:
+    return {span.title.split(" › ")[-1]: span.header for span in chunk_text(path, text, source_type)}
+
+
+def test_sections_of_the_documents_of_a_project_are_named_by_what_they_are_looked_up_for() -> None:
+    found = headings("README.md", SECTIONS)
+    assert found.pop("Setup and fixtures of parcels").startswith("readme: kestrel setup and fixtures of parcels")
+    assert found == {
+        "Kestrel": OVERVIEW,
+        "🚀 Installation on Linux": purposes.INSTALL,
+        "2. Usage": purposes.USE,
+        "Running the tests": purposes.TEST,
+        "Testing": purposes.TEST,
+        "Building from source": purposes.BUILD,
+        "Contributing": purposes.CONTRIBUTE,
+    }
+
+
+def test_elsewhere_a_section_is_about_what_the_document_is_about() -> None:
+    assert headings("docs/dev/index.md", SECTIONS)["Running the tests"] == purposes.TEST
+    assert headings("docs/dev/index.md", SECTIONS)["Testing"].startswith("docs dev: kestrel testing")
+    for path in ("docs/depots.md", "packages/kestrel/README.md", "docs/tutorial/index.md"):
+        assert not set(headings(path, SECTIONS).values()) & PURPOSES
+
+
+@pytest.mark.parametrize(
+    ("path", "source_type", "text", "header"),
+    [
+        ("docs/user/install.rst", "docs-text", "Kestrel\n=======\n\npip install kestrel\n", purposes.INSTALL),
+        (".github/CONTRIBUTING.md", "docs-markdown", "# Hello\n\nTalk to us first.\n", purposes.CONTRIBUTE),
+        ("CHANGES.rst", "docs-text", "Version 2\n---------\n\nReleased: parcels fly.\n", purposes.CHANGES),
+        ("SECURITY.md", "docs-markdown", "# Holes\n\nWrite to us in private.\n", purposes.SECURITY),
+        ("AUTHORS", "docs-text", "Ann Ash\nBob Birch\n", purposes.PEOPLE),
+        (".github/workflows/main.yml", "config", "name: checks\non: push\n", purposes.CHECKS),
+        ("go.mod", "config", "module kestrel\n\nrequire example.com/depot v1.2.3\n", purposes.DEPENDENCIES),
+        ("examples/README.md", "docs-markdown", "# Parcels\n\nSome parcels.\n", purposes.EXAMPLES),
+    ],
+)
+def test_whole_documents_are_named_in_their_first_spans(path: str, source_type: str, text: str, header: str) -> None:
+    assert [span.header for span in chunk_text(path, text, source_type)] == [header]
+    nested = [span.header for span in chunk_text(f"vendor/parcel/{path}", text, source_type)]
+    assert header not in nested
+
+
+def test_only_the_first_spans_of_a_long_document_are_named() -> None:
+    text = "".join(f"## {number}.0\n\nParcels of version {number} fly higher than before.\n\n" for number in range(9))
+    found = [span.header == purposes.CHANGES for span in chunk_text("CHANGELOG.md", text, "docs-markdown")]
+    assert found == [True] * 3 + [False] * 6
+
+
+def test_dependencies_are_found_in_manifests() -> None:
+    text = '{\n  "name": "kestrel",\n  "dependencies": {\n    "depot": "^1.0.0",\n    "parcel": "^2.0.0"\n  }\n}\n'
+    found = {span.symbol: span.header for span in chunk_text("package.json", text, "config")}
+    assert found["dependencies"] == purposes.DEPENDENCIES
+    cargo = '[package]\nname = "kestrel"\nversion = "1.0.0"\n\n[dev-dependencies]\ndepot = "1.0"\nparcel = "2.0"\n'
+    found = {span.symbol: span.header for span in chunk_text("Cargo.toml", cargo, "config")}
+    assert found["dev-dependencies"] == purposes.DEPENDENCIES
+
+
+@pytest.mark.parametrize(("path", "runner"), [("Makefile", "make"), ("justfile", "just")])
+def test_targets_are_named_by_the_command_that_makes_them(path: str, runner: str) -> None:
+    text = "# Ship parcels.\nship: depot\n\tkestrel send --all\n\ntest:\n\tpytest\n"
+    found = {span.symbol: span.header for span in chunk_text(path, text, "config")}
+    assert found["test"] == f"{runner} test: how to run the tests, the test suite of this project"
+    assert found["ship"].startswith(f"{runner} ship: {path.lower()}: ship.")
+    assert not any(span.header.startswith(runner + " ") for span in chunk_text("sub/Makefile", text, "config"))
+
+
+ASKED = {
+    purposes.INSTALL: ["how do I install it?", "how can I set this up locally?", "how do I get started"],
+    purposes.USE: ["how do I run this?", "how do I use it?"],
+    purposes.TEST: ["how do I run the tests?", "which command runs the tests?"],
+    purposes.BUILD: ["how do I build this?", "how do I compile the project"],
+    purposes.CONTRIBUTE: ["how do I contribute", "where do I send a pull request"],
+    purposes.CHANGES: ["what changed in the last release", "what's new?"],
+    purposes.CHECKS: ["how is CI set up?", "what does the CI run?"],
+    purposes.SECURITY: ["how do I report a security issue?", "where do I report vulnerabilities?"],
+    purposes.DEPENDENCIES: ["which dependencies does it have", "which third-party libraries are used?"],
+    purposes.PEOPLE: ["who maintains this project?", "who are the authors"],
+    purposes.EXAMPLES: ["where are the examples", "is there an example?"],
+}
+OTHERS = [
+    "how do I run a marathon",
+    "how do I set up a kubernetes cluster",
+    "how does the query builder work",
+    "how is a request sent?",
+    "how does dependency injection work?",
+    "who wrote hamlet?",
+    "what changed in the tax law",
+    "how do we validate tokens?",
+]
+
+
+@pytest.mark.asyncio
+async def test_what_is_asked_is_near_its_purpose_and_other_questions_are_near_none() -> None:
+    embedder = MiniLmEmbedder()
+    named = dict(zip(ASKED, await embedder.embed_documents(list(ASKED)), strict=True))
+    for purpose, questions in ASKED.items():
+        for question in questions:
+            vector = await embedder.embed_question(question)
+            cosines = {name: float(np.dot(vector, held)) for name, held in named.items()}
+            assert max(cosines, key=cosines.__getitem__) == purpose, question
+            assert cosines[purpose] > 0.47, question
+    for question in OTHERS:
+        vector = await embedder.embed_question(question)
+        assert max(float(np.dot(vector, held)) for held in named.values()) < 0.43, question
+    await embedder.aclose()
+
+
+@pytest.mark.asyncio
+async def test_questions_about_the_project_are_near_and_those_about_other_things_are_not() -> None:
+    embedder = MiniLmEmbedder()
+    opening, *questions = await embedder.embed_documents(
+        [
+            OVERVIEW,
+            "what does this project do?",
+            "what is this repository about",
+            "what is this library for?",
+            "give me an overview of this codebase",
+            "what is the purpose of this repo",
+            "how do I get started with painting",
+            "what is the capital of france",
+            "who manages this building",
+        ]
+    )
+    cosines = [float(np.dot(opening, question)) for question in questions]
+    await embedder.aclose()
+    assert min(cosines[:5]) > 0.5
+    assert max(cosines[5:]) < 0.3
