@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from ragpilot.ingest.chunkers.labels import BREADCRUMB
+from ragpilot.ingest.chunkers.labels import BREADCRUMB, unnumbered
 from ragpilot.ingest.chunkers.spans import Span
 
 OVERVIEW = "readme: overview of this repository: what this project is, what it does, what it is for"
@@ -32,7 +32,6 @@ EXAMPLES = "examples: where examples of this project are"
 
 _MOST = 3
 """Spans of one document that are named for one purpose; what follows is about details."""
-_PART = re.compile(r" \(\d+/\d+\)$")
 _ADORNMENT = re.compile(r"^[\W\d_]+|[\W_]+$")
 
 
@@ -133,13 +132,13 @@ def name_purposes(path: str, spans: list[Span]) -> list[Span]:
 
 def _places(purpose: _Purpose, spans: list[Span]) -> Iterable[int]:
     if purpose.opening:
-        first = _PART.sub("", spans[0].title)
-        return (at for at, span in enumerate(spans) if _PART.sub("", span.title) == first)
+        first = unnumbered(spans[0].title)
+        return (at for at, span in enumerate(spans) if unnumbered(span.title) == first)
     return (at for at, span in enumerate(spans) if purpose.heading is None or purpose.heading.fullmatch(_heading(span)))
 
 
 def _heading(span: Span) -> str:
-    return span.symbol or _ADORNMENT.sub("", _PART.sub("", span.title).split(BREADCRUMB)[-1])
+    return span.symbol or _ADORNMENT.sub("", unnumbered(span.title).split(BREADCRUMB)[-1])
 
 
 def _target(runner: str, span: Span) -> Span:
