@@ -28,7 +28,7 @@ UNKNOWN_ANSWER_PREFIX = "I don't know"
 """What a chat model is told to say when the context does not hold the answer."""
 
 
-# --- who asks ---------------------------------------------------------------------------------------
+# --- who asks
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class IngestScope:
             )
 
 
-# --- what is indexed --------------------------------------------------------------------------------
+# --- what is indexed
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ class CollectionInfo:
     """End of the last run (UTC). For writers alone: a run over unreadable documents must not show."""
 
 
-# --- searching --------------------------------------------------------------------------------------
+# --- searching
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +313,7 @@ class RetrievalPlan:
     """How many candidates each branch is asked for."""
 
 
-# --- prompting --------------------------------------------------------------------------------------
+# --- prompting
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,7 +383,7 @@ class ModelUsage:
     """What the asker should know, such as a prompt that was not read whole."""
 
 
-# --- answering --------------------------------------------------------------------------------------
+# --- answering
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,7 +412,7 @@ class Outcome(StrEnum):
     UNKNOWN = "unknown"
 
 
-# --- health and statistics --------------------------------------------------------------------------
+# --- health and statistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -459,7 +459,7 @@ class IndexStats:
     """Why the configured embedder cannot search this index, and what to do; None where it can."""
 
 
-# --- ingestion --------------------------------------------------------------------------------------
+# --- ingestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -511,7 +511,7 @@ class IngestReport:
     """Indexed documents in which secrets were replaced; ``reason`` names the kinds of them."""
 
 
-# --- asking -----------------------------------------------------------------------------------------
+# --- asking
 
 TOP_K_RANGE = (1, 50)
 QUESTION_MAX_CHARS = 16_000
@@ -556,7 +556,7 @@ class SourceText:
     """Line number of the first line of ``before``, or of ``text`` where that is empty."""
 
 
-# --- further sources --------------------------------------------------------------------------------
+# --- further sources
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,7 +197,7 @@ def test_unreadable_documents_have_no_influence_however_long_one_looks(machine: 
         run(machine, max_examples=50, stateful_step_count=40)
 
 
-# --- that such a machine notices anything ---------------------------------------------------------------
+# --- that such a machine notices anything
 
 
 class RankThenFilter(MemoryStore):

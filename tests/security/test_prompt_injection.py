@@ -189,7 +189,7 @@ async def test_over_the_wire_the_answer_is_text_and_nothing_else(places: dict[st
             assert FOREIGN.encode() not in response.body
 
 
-# --- on a screen ------------------------------------------------------------------------------------------
+# --- on a screen
 
 
 @pytest.fixture

@@ -187,7 +187,7 @@ async def test_a_question_never_finds_fewer_than_it_could(store: ChunkStore, pop
         assert all(hit.chunk.readers & actor.principals for hit in found.hits)
 
 
-# --- that the checks notice an implementation that is wrong ------------------------------------------------
+# --- that the checks notice an implementation that is wrong
 
 
 class RankThenFilter(MemoryStore):

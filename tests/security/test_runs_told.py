@@ -178,7 +178,7 @@ async def test_a_path_that_may_not_be_heard_of_is_one_that_is_not_there(places: 
         assert (await place.run(actor=INA, path=place.root / "src")).added == 2
 
 
-# --- through a server ---------------------------------------------------------------------------------------
+# --- through a server
 
 
 class Served(Stand):

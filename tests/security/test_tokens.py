@@ -90,7 +90,7 @@ async def test_each_of_several_tokens_counts_until_it_is_taken_out_of_the_config
     assert await statuses(second) == [401, 401, 200, 200]
 
 
-# --- commands, without a server ---------------------------------------------------------------------------
+# --- commands, without a server
 
 PEOPLE = {"bob": ["user:bob"], "tess": ["team:core"]}
 

@@ -81,7 +81,7 @@ class Deadly:
         return os._exit, (3,)
 
 
-# --- its death --------------------------------------------------------------------------------------
+# --- its death
 
 
 @pytest.mark.asyncio
@@ -155,7 +155,7 @@ async def test_an_owner_that_cannot_start_is_reported(folder: Path, monkeypatch:
     await store.aclose()
 
 
-# --- its life ---------------------------------------------------------------------------------------
+# --- its life
 
 
 @pytest.mark.asyncio
@@ -232,7 +232,7 @@ def test_one_store_serves_several_event_loops(folder: Path) -> None:
     asyncio.run(store.aclose())
 
 
-# --- one owner --------------------------------------------------------------------------------------
+# --- one owner
 
 
 @pytest.mark.asyncio
@@ -305,7 +305,7 @@ async def test_the_owner_imports_nothing_from_the_working_folder(folder: Path, m
     await store.aclose()
 
 
-# --- writes together --------------------------------------------------------------------------------
+# --- writes together
 
 
 def test_writes_that_stand_together_go_together_and_order_is_kept(folder: Path) -> None:

@@ -68,7 +68,7 @@ def reserve(disk: Disk) -> int:
     return (disk.folder / ".reserve").stat().st_blocks * 512
 
 
-# --- the reserve ------------------------------------------------------------------------------------
+# --- the reserve
 
 
 def test_a_write_needs_room_and_takes_half_of_it_in_reserve(disk: Disk) -> None:
@@ -125,7 +125,7 @@ def test_where_nothing_can_be_allocated_the_reserve_is_written(disk: Disk, monke
     assert reserve(disk) >= HELD_WRITING
 
 
-# --- collections ------------------------------------------------------------------------------------
+# --- collections
 
 
 def test_without_room_nothing_is_created(disk: Disk) -> None:
@@ -311,7 +311,7 @@ def test_a_collection_that_was_only_read_is_not_written_when_it_is_closed(disk: 
     assert record.stat().st_mtime_ns == before
 
 
-# --- how it is told ---------------------------------------------------------------------------------
+# --- how it is told
 
 
 def test_what_the_engine_says_of_a_full_disk_is_told_as_such(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,7 +93,7 @@ def test_the_predicate_stands_in_one_place() -> None:
     assert sum(name_of(part) == "readable_by" for tree in TREES.values() for part in tree.body) == 1
 
 
-# --- what reaches the engine ------------------------------------------------------------------------
+# --- what reaches the engine
 
 
 class Spy:

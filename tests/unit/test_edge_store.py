@@ -62,7 +62,7 @@ def indexed(item: Chunk) -> IndexedChunk:
     return IndexedChunk(item, sparse({1: 1.0}))
 
 
-# --- the record -------------------------------------------------------------------------------------
+# --- the record
 
 
 def load(folder: Path) -> CollectionRecord:
@@ -136,7 +136,7 @@ def test_a_record_that_cannot_be_read_is_damage(tmp_path: Path, content: str) ->
     assert "ragpilot index --rebuild" in caught.value.hint
 
 
-# --- identity and version ---------------------------------------------------------------------------
+# --- identity and version
 
 
 @pytest.mark.asyncio
@@ -170,7 +170,7 @@ async def test_a_collection_of_another_version_is_refused_and_can_be_dropped(fol
     await store.aclose()
 
 
-# --- damage -----------------------------------------------------------------------------------------
+# --- damage
 
 
 @pytest.mark.asyncio
@@ -305,7 +305,7 @@ async def test_an_interrupted_creation_or_removal_leaves_no_collection(folder: P
     await store.aclose()
 
 
-# --- before a write ---------------------------------------------------------------------------------
+# --- before a write
 
 GOOD = chunk(symbol="good")
 REFUSED = {
@@ -366,7 +366,7 @@ def test_the_codec_holds_every_field_of_a_chunk() -> None:
     assert {"id", "corpus", *FIELDS} == set(Chunk.__dataclass_fields__)
 
 
-# --- documents and statistics -----------------------------------------------------------------------
+# --- documents and statistics
 
 
 @pytest.mark.asyncio

@@ -191,7 +191,7 @@ def test_a_cache_that_fails_is_gone_without(tmp_path: Path) -> None:
     cache.close()
 
 
-# --- on a full disk ---------------------------------------------------------------------------------
+# --- on a full disk
 
 
 def leave_free(monkeypatch: pytest.MonkeyPatch, size: int | None) -> None:

@@ -170,7 +170,7 @@ async def test_no_server_is_said_with_the_address_tried(unused_tcp_port: int) ->
         assert not (await chat.check()).ok
 
 
-# --- faults of the wire -------------------------------------------------------------------------------
+# --- faults of the wire
 
 Fault = Callable[[Request, Reply], Awaitable[None]]
 
@@ -266,7 +266,7 @@ async def test_one_byte_at_a_time_is_an_answer_like_any_other() -> None:
         assert await answer(chat) == "na\u00efve \u5b57"
 
 
-# --- limits -------------------------------------------------------------------------------------------
+# --- limits
 
 
 async def assert_late(server: OllamaServer, limits: StreamLimits, words: str) -> None:
@@ -320,7 +320,7 @@ async def test_a_slow_first_token_within_its_limit_is_no_silence() -> None:
             assert await answer(chat) == "The answer is [1]."
 
 
-# --- address, proxies, configuration --------------------------------------------------------------------
+# --- address, proxies, configuration
 
 
 @pytest.mark.asyncio

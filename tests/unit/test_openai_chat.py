@@ -174,7 +174,7 @@ async def test_a_wrong_address_says_what_was_asked() -> None:
     assert raised.value.hint == f"Write http://127.0.0.1:{port}/v1 for chat.url in config.toml."
 
 
-# --- faults of the wire -------------------------------------------------------------------------------
+# --- faults of the wire
 
 Fault = Callable[[Request, Reply], Awaitable[None]]
 

@@ -44,7 +44,7 @@ async def over_grpc(**given: Any) -> AsyncIterator[tuple[GrpcServer, QdrantConne
             yield server, connection
 
 
-# --- gRPC -----------------------------------------------------------------------------------------------
+# --- gRPC
 
 
 async def test_calls_go_over_grpc_with_the_key() -> None:
@@ -111,7 +111,7 @@ async def test_a_silent_grpc_port_and_a_closed_one_are_left(unused_tcp_port: int
             await connection.call(counted)
 
 
-# --- REST -----------------------------------------------------------------------------------------------
+# --- REST
 
 
 async def test_the_grpc_port_in_place_of_that_of_rest_is_told_apart() -> None:
@@ -178,7 +178,7 @@ async def test_connections_are_kept_between_calls() -> None:
     await server.all_closed()
 
 
-# --- TLS ------------------------------------------------------------------------------------------------
+# --- TLS
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ async def filled(store: QdrantStore, count: int = 3) -> None:
     )
 
 
-# --- the requests -------------------------------------------------------------------------------------
+# --- the requests
 
 
 @pytest.mark.asyncio
@@ -192,7 +192,7 @@ async def test_every_write_moves_the_revision_and_a_run_is_noted() -> None:
         assert (await store.ensure(SCOPE, IDENTITY)).last_ingestion == ended
 
 
-# --- collections that are not ours, or not what they should be ------------------------------------------
+# --- collections that are not ours, or not what they should be
 
 
 @pytest.mark.asyncio
@@ -281,7 +281,7 @@ async def test_a_collection_that_another_process_removed_reads_as_empty() -> Non
             await store.delete_documents(SCOPE, ["a"])
 
 
-# --- the server -----------------------------------------------------------------------------------------
+# --- the server
 
 
 @pytest.mark.asyncio

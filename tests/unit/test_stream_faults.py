@@ -195,7 +195,7 @@ async def test_a_long_line_that_ends_is_read(protocol: Protocol) -> None:
     assert await answer(protocol, long) == text
 
 
-# --- of the OpenAI protocol alone -----------------------------------------------------------------------
+# --- of the OpenAI protocol alone
 
 OPENAI = PROTOCOLS["openai"]
 SAID = event(choices=[{"delta": {"content": "It is [1]."}}])

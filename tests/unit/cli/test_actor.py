@@ -288,7 +288,7 @@ def test_a_running_server_goes_by_it(file: Path, capsys: pytest.CaptureFixture[s
         assert f"if {file} is a file that it reads" in ran(capsys, "add", "bob", "--write", str(file))[1]
 
 
-# --- the last actor ---------------------------------------------------------------------------------------
+# --- the last actor
 
 
 @pytest.mark.parametrize("by", [(), (FIRST[:12],)], ids=["actor", "token"])
@@ -327,7 +327,7 @@ def test_a_server_that_runs_lets_nobody_in_without_actors(file: Path, capsys: py
     assert "lets nobody in until it is restarted" in told
 
 
-# --- corpora ------------------------------------------------------------------------------------------------
+# --- corpora
 
 
 def test_a_default_corpus_must_be_there(file: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -344,7 +344,7 @@ def test_a_default_corpus_must_be_there(file: Path, capsys: pytest.CaptureFixtur
     ran(capsys, "add", "cy", "--corpus", "elsewhere", "--write", str(other))
 
 
-# --- a config.toml of the working folder ----------------------------------------------------------------------
+# --- a config.toml of the working folder
 
 
 @pytest.fixture
