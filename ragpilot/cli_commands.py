@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from uuid import uuid4
@@ -16,6 +17,8 @@ from ragpilot.config_words import problems
 from ragpilot.errors import ConfigError, UnknownCorpusError
 from ragpilot.events import Answer, AnswerEvent, Done, Failed, Sources, Token, near_miss_from_wire, to_wire
 from ragpilot.exit_codes import DONE, FAILED, NOT_FOUND
+from ragpilot.routing import Intent
+from ragpilot.settings_loader import indexed_above
 from ragpilot.types import NOT_FOUND_ANSWER, Outcome, Source
 
 
@@ -87,8 +90,17 @@ def untouched(environment: Environment, corpus: str | None) -> bool:
     return store.kind == "embedded" and store.path is None and not environment.state.exists()
 
 
+def nothing_indexed(environment: Environment) -> str:
+    """What to do where nothing is indexed: here, or in a folder above this one that is."""
+    told = f"Nothing is indexed yet for {environment.directory}. `ragpilot index` there indexes it."
+    above = indexed_above(environment)
+    if above is None:
+        return told
+    return f"{told}\n{above}, above it, is indexed: `ragpilot -C {shlex.quote(str(above))} ask …` asks about that."
+
+
 def _nothing_indexed(environment: Environment, *, as_json: bool) -> int:
-    hint = f"Nothing is indexed yet for {environment.directory}. `ragpilot index` there indexes it."
+    hint = nothing_indexed(environment)
     end = Done(outcome=Outcome.NOT_FOUND, request_id=str(uuid4()), warnings=(hint,))
     if as_json:
         out.as_json(to_wire(Answer(NOT_FOUND_ANSWER, (), end)))
@@ -104,7 +116,7 @@ def _nothing_indexed(environment: Environment, *, as_json: bool) -> int:
 async def run_search(environment: Environment, question: str, *, k: int, corpus: str | None, as_json: bool) -> int:
     """Print the passages that a question finds."""
     if untouched(environment, corpus):
-        out.note(f"Nothing is indexed yet for {environment.directory}. `ragpilot index` there indexes it.")
+        out.note(nothing_indexed(environment))
         if as_json:
             out.as_json({"hits": [], "floor": None, "gate": None, "warnings": ["nothing is indexed"]})
         return DONE
@@ -112,6 +124,9 @@ async def run_search(environment: Environment, question: str, *, k: int, corpus:
         found = await session.search(question, k=k, corpus=corpus)
     if as_json:
         out.as_json(found)
+        return DONE
+    if found.get("plan", {}).get("intent") == Intent.SMALL_TALK:
+        out.note("There is nothing to search for in that.")
         return DONE
     out.hits(found["hits"])
     for warning in found.get("warnings", ()):

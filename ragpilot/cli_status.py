@@ -25,6 +25,7 @@ from ragpilot.errors import (
 from ragpilot.events import to_wire
 from ragpilot.exit_codes import DONE
 from ragpilot.runtime import changed_since, find_server, owner
+from ragpilot.settings_loader import passed_over
 from ragpilot.types import Health
 
 
@@ -34,6 +35,7 @@ async def run_status(environment: Environment, *, as_json: bool) -> int:
         "version": version("ragpilot"),
         "directory": str(environment.directory),
         "files": environment.files,
+        "passedOver": None if environment.config else passed_over(environment.directory),
         "origins": environment.origins,
         "state": str(environment.state),
         "server": None,
@@ -87,6 +89,8 @@ def _known(environment: Environment) -> list[dict[str, Any]]:
 def _print_status(facts: dict[str, Any]) -> None:
     out.line(f"RagPilot {facts['version']} in {facts['directory']}")
     out.line(f"Configuration: {', '.join(facts['files']) or 'none; defaults'}")
+    if facts["passedOver"]:
+        out.line(f"  {facts['passedOver']}")
     out.line(f"State: {facts['state']}")
     out.line(f"Server: {facts['server'] or 'none runs'}")
     for told in facts["notInForce"]:
@@ -97,6 +101,9 @@ def _print_status(facts: dict[str, Any]) -> None:
         out.line(f"{name.capitalize()}: {'ok' if part['ok'] else 'NOT WELL'}; {out.one_line(part['detail'])}")
     for corpus in facts["corpora"]:
         out.line(f"\nCorpus {corpus['corpus']}: {', '.join(corpus['roots'])}")
+        for root in corpus["roots"]:
+            if not os.path.lexists(root):
+                out.line(f"  {root} is not on this machine")
         if "pointCount" not in corpus:
             continue
         if left := corpus.get("leftOut"):

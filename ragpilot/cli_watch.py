@@ -130,7 +130,10 @@ class _Indexer:
             while True:
                 try:
                     report = await self._run(part, place, first=first)
-                except (IngestRunningError, StoreInUseError) as error:
+                except IngestRunningError:
+                    self._note("Another run is under way; what has changed is indexed after it.")
+                    await asyncio.sleep(TURN_SECONDS)
+                except StoreInUseError as error:
                     self._tell(error)
                     await asyncio.sleep(TURN_SECONDS)
                 except RagPilotError as error:
@@ -196,6 +199,11 @@ class _Indexer:
             out.note(
                 f"Watching {report.corpus}; Ctrl-C ends it. The server at {self._server.base_url} answers meanwhile."
             )
+
+    def _note(self, text: str) -> None:
+        if text not in self._told:
+            self._told.add(text)
+            out.note(text)
 
     def _tell(self, error: RagPilotError) -> None:
         if str(error) not in self._told:

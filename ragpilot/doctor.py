@@ -9,11 +9,12 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from ragpilot.config import Environment
+from ragpilot.config import CorpusSettings, Environment
 from ragpilot.disk import NEEDED, free_bytes, in_words
 from ragpilot.errors import IndexMismatchError, RagPilotError, StoreInUseError
 from ragpilot.ports import ChatModel, ChunkStore, Embedder
 from ragpilot.retrieval import describe_identity
+from ragpilot.settings_loader import passed_over
 from ragpilot.types import Actor, Finding, Health, IndexIdentity
 
 _NOBODY = Actor("doctor", frozenset(), frozenset())
@@ -26,7 +27,20 @@ def examine_configuration(environment: Environment) -> list[Finding]:
     told = f"In force: {files}." if files else "No config.toml is in force; everything is a default."
     findings = [Finding("configuration", "ok", told)]
     findings += [Finding("configuration", "note", note) for note in environment.notes]
-    return [*findings, _state_folder(environment.state)]
+    if not environment.config and (unread := passed_over(environment.directory)):
+        advice = "If it is meant for RagPilot, begin it with that line. Other programs have files of that name too."
+        findings.append(Finding("configuration", "note", unread, advice))
+    return [*findings, _state_folder(environment.state), *_missing_roots(environment.settings.corpora)]
+
+
+def _missing_roots(corpora: Iterable[CorpusSettings]) -> list[Finding]:
+    advice = "Where its files are to be indexed from here, correct `roots` or create it."
+    return [
+        Finding(f"corpus {corpus.name}", "note", f"Its root {root} is not on this machine.", advice)
+        for corpus in corpora
+        for root in corpus.roots
+        if not os.path.lexists(root)
+    ]
 
 
 def _state_folder(folder: Path) -> Finding:

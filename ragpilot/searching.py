@@ -13,6 +13,7 @@ from ragpilot.events import to_wire
 from ragpilot.found import NOTHING_READABLE
 from ragpilot.freshness import Freshness
 from ragpilot.retrieval import Retriever
+from ragpilot.routing import Intent
 from ragpilot.types import Actor
 
 
@@ -53,7 +54,9 @@ class SearchService:
         hits = [to_wire(source_of(hit.chunk, hit.score, stale=hit.chunk.id in stale)) for hit in found.hits]
         if texts:
             hits = [{**shown, "text": hit.chunk.text} for shown, hit in zip(hits, found.hits, strict=True)]
-        warnings = [*found.warnings, *([] if found.hits or found.readable else [NOTHING_READABLE])]
+        warnings = list(found.warnings)
+        if not found.hits and not found.readable and found.plan.intent != Intent.SMALL_TALK:
+            warnings.append(NOTHING_READABLE)
         return {
             "hits": hits,
             **to_wire(found.bounds),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import re
 import sys
@@ -31,6 +32,8 @@ from ragpilot.errors import ConfigError
 from ragpilot.files import file_state
 
 FILE_NAME = "config.toml"
+MANIFEST = "manifest.sqlite3"
+"""What a state folder holds once something was indexed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +146,24 @@ def find(folder: Path) -> Found | None:
     return Found(file, settings, trust.wishes(file, settings))
 
 
+def passed_over(folder: Path) -> str | None:
+    """Why the ``config.toml`` of a working folder is not read, in words; None where there is none, or it is read."""
+    path = folder / FILE_NAME
+    if not path.is_file() or find(folder) is not None:
+        return None
+    return f'{path} is not read: it does not say schema = "{SCHEMA}".'
+
+
+def indexed_above(environment: Environment) -> Path | None:
+    """The nearest folder above the working folder that something was indexed for, by itself or by its file."""
+    home = environment.state.parent
+    for folder in environment.directory.parents:
+        states = state_folder(home, "folder", folder), state_folder(home, "file", folder / FILE_NAME)
+        if any((state / MANIFEST).exists() for state in states):
+            return folder
+    return None
+
+
 def trust_folder(*, directory: Path | None, environ: Mapping[str, str]) -> Found:
     """Trust the ``config.toml`` of the working folder as it is now. Raises ConfigError where there is none."""
     folder = _working_folder(directory)
@@ -180,6 +201,11 @@ def _working_folder(directory: Path | None) -> Path:
         raise ConfigError(f"There is no folder {folder}.")
     if not folder.is_dir():
         raise ConfigError(f"{folder} is a file, not a folder.")
+    if re.search(r"[\x00-\x1f]", str(folder)):
+        raise ConfigError(
+            f"The folder {json.dumps(str(folder))} has a line break or another control character in its path.",
+            hint="Sources are cited by path, in one line: rename the folder.",
+        )
     return folder
 
 

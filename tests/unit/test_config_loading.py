@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ragpilot.errors import ConfigError
-from ragpilot.settings_loader import load
+from ragpilot.settings_loader import indexed_above, load
 from tests.machine import FILE, Machine
 
 
@@ -187,6 +187,36 @@ def test_a_working_folder_that_is_none(machine: Machine, tmp_path: Path) -> None
         machine.load(at=file)
     with pytest.raises(ConfigError, match="There is no folder"):
         machine.load(at=tmp_path / "missing")
+
+
+def test_a_working_folder_whose_path_is_no_one_line(machine: Machine, tmp_path: Path) -> None:
+    folder = tmp_path / "two\nlines"
+    folder.mkdir()
+    with pytest.raises(ConfigError, match=r'two\\nlines" has a line break or another control character'):
+        machine.load(at=folder)
+
+
+def test_the_nearest_folder_above_that_is_indexed(machine: Machine) -> None:
+    inner = machine.work / "a" / "b"
+    inner.mkdir(parents=True)
+    assert indexed_above(machine.load(at=inner)) is None
+    for folder in (machine.work, machine.work / "a"):
+        state = machine.load(at=folder).state
+        state.mkdir(parents=True)
+        assert indexed_above(machine.load(at=inner)) != folder
+        (state / "manifest.sqlite3").touch()
+        assert indexed_above(machine.load(at=inner)) == folder
+    assert indexed_above(machine.load(at=machine.work)) is None
+
+
+def test_a_folder_above_is_found_by_its_file_too(machine: Machine) -> None:
+    inner = machine.work / "a"
+    inner.mkdir()
+    (machine.work / "config.toml").write_text(FILE + '[[corpora]]\nroots = ["."]\n')
+    state = machine.load().state
+    state.mkdir(parents=True)
+    (state / "manifest.sqlite3").touch()
+    assert indexed_above(machine.load(at=inner)) == machine.work
 
 
 def test_relative_paths_are_the_files(machine: Machine, tmp_path: Path) -> None:

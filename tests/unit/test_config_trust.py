@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ragpilot.errors import ConfigError, UntrustedConfigError
-from ragpilot.settings_loader import trust_folder
+from ragpilot.settings_loader import passed_over, trust_folder
 from tests.machine import FILE, Machine
 
 
@@ -41,6 +41,14 @@ def test_anybody_elses_file_is_passed_over(machine: Machine, content: bytes) -> 
     environment = machine.load()
     assert environment.settings.chat.url is None
     assert environment.files == []
+    path = machine.work / "config.toml"
+    assert passed_over(machine.work) == f'{path} is not read: it does not say schema = "ragpilot/1".'
+
+
+def test_only_what_is_there_and_not_read_is_passed_over(machine: Machine) -> None:
+    assert passed_over(machine.work) is None
+    write(machine, FILE)
+    assert passed_over(machine.work) is None
 
 
 def test_a_folder_or_link_to_nowhere_of_that_name_is_passed_over(machine: Machine) -> None:

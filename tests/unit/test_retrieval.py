@@ -166,6 +166,8 @@ async def test_top_k_bounds_the_hits() -> None:
 async def test_small_talk_reaches_neither_embedder_nor_store() -> None:
     corpus = Corpus(embedder=broken_embedder())
     assert await searched(corpus, "hello there!") == []
+    found = await corpus.searcher.search(ANN, "hello there!")
+    assert (found["hits"], found["warnings"]) == ([], [])
 
 
 @pytest.mark.asyncio

@@ -11,6 +11,8 @@ import pytest
 
 from ragpilot import cli
 from ragpilot.events import AnswerEvent, Done, Failed, Sources, Token
+from ragpilot.ingest.manifest import FILE_NAME as MANIFEST_NAME
+from ragpilot.settings_loader import load
 from ragpilot.types import Outcome, Source
 from tests.unit.cli.sessions import ANSWER, NOT_FOUND, FakeSession, install
 
@@ -88,6 +90,30 @@ def test_nothing_indexed_says_how_and_makes_no_folder(work: Path, capture: Any) 
     assert json.loads(capture()[0])["hits"] == []
     assert cli.run(["status"]) == 0
     assert not Path(os.environ["RAGPILOT_HOME"]).exists()
+
+
+def test_a_folder_above_that_is_indexed_is_named(work: Path, monkeypatch: pytest.MonkeyPatch, capture: Any) -> None:
+    inner = work / "it's inner"
+    inner.mkdir()
+    state = load(config=None, directory=work, environ=os.environ).state
+    state.mkdir(parents=True)
+    (state / MANIFEST_NAME).touch()
+    monkeypatch.chdir(inner)
+    told = (
+        f"Nothing is indexed yet for {inner}. `ragpilot index` there indexes it.\n"
+        f"{work}, above it, is indexed: `ragpilot -C {work} ask …` asks about that.\n"
+    )
+    assert cli.run(["ask", "q"]) == 3
+    assert capture() == ("Not found in the indexed sources.\n", told)
+    assert cli.run(["search", "q"]) == 0
+    assert capture() == ("", told)
+
+
+def test_a_search_for_nothing_says_so(work: Path, monkeypatch: pytest.MonkeyPatch, capture: Any) -> None:
+    found = {"hits": [], "floor": 0.35, "gate": 0.3, "plan": {"intent": "small_talk"}, "warnings": []}
+    install(monkeypatch, FakeSession(found=found))
+    assert cli.run(["search", "hello"]) == 0
+    assert capture() == ("", "There is nothing to search for in that.\n")
 
 
 def test_a_search(work: Path, monkeypatch: pytest.MonkeyPatch, capture: Any) -> None:

@@ -124,6 +124,18 @@ def test_a_fresh_machine_is_well_and_stays_untouched(stand: Stand, own_environme
     assert stand.embedder.closed
 
 
+def test_a_file_that_is_not_read_and_a_root_that_is_not_there_are_noted(stand: Stand) -> None:
+    file = stand.folder / "config.toml"
+    file.write_text("[retrieval]\ntop_k = 3\n")
+    code, found = stand.doctor()
+    assert (code, found["configuration"][1]["state"]) == (0, "note")
+    assert found["configuration"][1]["text"] == f'{file} is not read: it does not say schema = "ragpilot/1".'
+    file.write_text('schema = "ragpilot/1"\n[[corpora]]\nname = "shop"\nroots = ["gone"]\n')
+    code, found = stand.doctor()
+    assert (code, found["corpus shop"][0]["state"]) == (0, "note")
+    assert found["corpus shop"][0]["text"] == f"Its root {stand.folder / 'gone'} is not on this machine."
+
+
 @pytest.mark.asyncio
 async def test_an_index_that_matches_and_one_that_does_not(stand: Stand) -> None:
     await stand.index()
@@ -380,7 +392,7 @@ def test_a_server_older_than_its_configuration_is_told(
 
 
 def test_status_names_a_configuration_that_is_not_in_force(capsys: pytest.CaptureFixture[str]) -> None:
-    facts = {"version": "1", "directory": "/d", "files": [], "state": "/s", "server": "http://127.0.0.1:1"}
-    cli_status._print_status({**facts, "notInForce": ["configuration not in force: x"], "inUseBy": None,
-                                "health": {}, "corpora": []})  # fmt: skip
+    facts = {"version": "1", "directory": "/d", "files": [], "passedOver": None, "state": "/s"}
+    cli_status._print_status({**facts, "server": "http://127.0.0.1:1", "notInForce": ["configuration not in force: x"],
+                                "inUseBy": None, "health": {}, "corpora": []})  # fmt: skip
     assert "Server: http://127.0.0.1:1\n  configuration not in force: x\n" in capsys.readouterr().out

@@ -39,6 +39,20 @@ def test_status(work: Path, monkeypatch: pytest.MonkeyPatch, capture: Any) -> No
     assert body["directory"] == str(work)
 
 
+def test_status_tells_of_a_root_and_a_file_that_come_to_nothing(
+    work: Path, monkeypatch: pytest.MonkeyPatch, capture: Any, tmp_path: Path
+) -> None:
+    (work / "config.toml").write_text("[retrieval]\ntop_k = 3\n")
+    assert cli.run(["status"]) == 0
+    told = f'{work}/config.toml is not read: it does not say schema = "ragpilot/1".'
+    assert f"Configuration: none; defaults\n  {told}\n" in capture()[0]
+    assert cli.run(["status", "--json"]) == 0
+    assert json.loads(capture()[0])["passedOver"] == told
+    (work / "config.toml").write_text('schema = "ragpilot/1"\n[[corpora]]\nroots = ["gone"]\n')
+    assert cli.run(["status"]) == 0
+    assert f"Corpus default: {work}/gone\n  {work}/gone is not on this machine\n" in capture()[0]
+
+
 def test_status_tells_of_an_index_that_does_not_fit(work: Path, monkeypatch: pytest.MonkeyPatch, capture: Any) -> None:
     class Misfit(FakeSession):
         async def stats(self, corpus: str | None) -> IndexStats:

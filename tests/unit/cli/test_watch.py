@@ -149,11 +149,13 @@ async def test_a_rebuild_happens_once(server: FakeServer, root: Path, capfd: pyt
 
 @pytest.mark.asyncio
 async def test_others_have_their_turn(server: FakeServer, root: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    server.script = [IngestRunningError("Another run is under way."), IngestRunningError("Another run is under way.")]
+    server.script = [IngestRunningError("A run of ingestion is under way.", hint="Ask again.")] * 2
     async with watching(root):
         for _ in range(3):
             assert await server.next() == ("default", None, False)
-    assert capfd.readouterr().err.count("Another run is under way.") == 1
+    stderr = capfd.readouterr().err
+    assert stderr.count("Another run is under way; what has changed is indexed after it.\n") == 1
+    assert "Ask again" not in stderr
 
 
 @pytest.mark.asyncio
