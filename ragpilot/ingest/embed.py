@@ -73,7 +73,7 @@ class TextEmbedder:
                 vectors = await self._embedder.embed_documents(texts)
         except TimeoutError:
             raise EmbedderUnavailableError(
-                f"The embedder gave no answer for {_texts(len(texts))} within {self._seconds:.0f} seconds."
+                f"The embedder gave no answer for {_counted(len(texts), 'text')} within {self._seconds:.0f} seconds."
             ) from None
         except RagPilotError:
             raise
@@ -88,7 +88,8 @@ class TextEmbedder:
     def _checked(self, vectors: Sequence[Any], expected: int) -> list[Vector | None]:
         """The vectors, if each can be stored; None stays None."""
         if len(vectors) != expected:
-            raise EmbedderError(f"The embedder gave {_vectors(len(vectors))} for {_texts(expected)}.")
+            given = _counted(len(vectors), "vector")
+            raise EmbedderError(f"The embedder gave {given} for {_counted(expected, 'text')}.")
         return [None if vector is None else self._vector(vector) for vector in vectors]
 
     def _vector(self, value: Any) -> Vector:
@@ -113,12 +114,8 @@ class TextEmbedder:
             result.vectors[text] = vector
 
 
-def _texts(count: int) -> str:
-    return f"{count} text" + ("" if count == 1 else "s")
-
-
-def _vectors(count: int) -> str:
-    return f"{count} vector" + ("" if count == 1 else "s")
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("" if count == 1 else "s")
 
 
 def missing(texts: Sequence[str], known: Mapping[str, Vector]) -> list[str]:
