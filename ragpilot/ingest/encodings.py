@@ -44,22 +44,10 @@ _DECLARATION = re.compile(
 _NO_TEXT = frozenset({"unicode_escape", "raw_unicode_escape", "utf-7", "idna", "punycode", "undefined", "charmap"})
 _ESCAPING = ("iso2022", "hz")
 """Encodings whose bytes are all ASCII, so that UTF-8 seems to fit."""
-_CANDIDATES = [
-    *(
-        "cp1252",
-        "cp1250",
-        "iso8859_2",
-        "cp1251",
-        "koi8_r",
-        "cp866",
-        "iso8859_5",
-        "cp1253",
-        "cp1254",
-        "cp1255",
-        "cp1256",
-    ),
-    *("shift_jis", "cp932", "euc_jp", "gb18030", "big5", "euc_kr", "cp437", "cp850"),
-]
+_CANDIDATES = """
+    cp1252 cp1250 iso8859_2 cp1251 koi8_r cp866 iso8859_5 cp1253 cp1254 cp1255 cp1256
+    shift_jis cp932 euc_jp gb18030 big5 euc_kr cp437 cp850
+""".split()
 _SAMPLE = 16_384
 _LEAST_WIDE = 32
 """Bytes that say enough of a script."""

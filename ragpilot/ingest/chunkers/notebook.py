@@ -20,19 +20,7 @@ from ragpilot.ingest.chunkers.trees import TreeError, Value, read_json
 from ragpilot.ingest.chunkers.words import first_sentence, phrase
 
 _DEFAULT_LANGUAGE = "python"
-_KERNEL_LANGUAGES = {
-    "javascript",
-    "typescript",
-    "scala",
-    "kotlin",
-    "csharp",
-    "rust",
-    "go",
-    "java",
-    "bash",
-    "ruby",
-    "php",
-}
+_KERNEL_LANGUAGES = frozenset("javascript typescript scala kotlin csharp rust go java bash ruby php".split())
 _MAGIC = ("%", "!", "?")
 _MOST_DETAIL_CHARS = 400
 
