@@ -15,12 +15,7 @@ from textual.binding import Binding, BindingType
 from textual.command import Provider
 from textual.screen import Screen
 
-from ragpilot.errors import (
-    AuthenticationError,
-    IngestRunningError,
-    PermissionDeniedError,
-    ServerUnreachableError,
-)
+from ragpilot.errors import AuthenticationError, IngestRunningError, PermissionDeniedError, ServerUnreachableError
 from ragpilot.types import Health, IngestReport
 from tui import keys, themes
 from tui.backend import Backend

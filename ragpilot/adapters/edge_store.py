@@ -16,14 +16,7 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 from ragpilot.adapters import edge_reads, edge_writes
-from ragpilot.adapters.chunk_rows import (
-    check_chunks,
-    check_question,
-    is_point_id,
-    stack_vectors,
-    to_chunk,
-    to_row,
-)
+from ragpilot.adapters.chunk_rows import check_chunks, check_question, is_point_id, stack_vectors, to_chunk, to_row
 from ragpilot.adapters.document_tally import Tally
 from ragpilot.adapters.edge_collections import Collections
 from ragpilot.adapters.edge_process import Limits

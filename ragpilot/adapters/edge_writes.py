@@ -12,16 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from qdrant_edge import (
-    Direction,
-    OrderBy,
-    Point,
-    PointVectors,
-    Record,
-    ScrollRequest,
-    SparseVector,
-    UpdateOperation,
-)
+from qdrant_edge import Direction, OrderBy, Point, PointVectors, Record, ScrollRequest, SparseVector, UpdateOperation
 
 from ragpilot.adapters.chunk_rows import DOCUMENT_FIELDS, DocumentRow, Row, from_payload, to_payload
 from ragpilot.adapters.edge_collections import Collection, Collections

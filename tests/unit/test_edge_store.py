@@ -27,15 +27,7 @@ from ragpilot.adapters.edge_record import RESERVED, CollectionRecord
 from ragpilot.adapters.edge_shard import create_shard, open_shard
 from ragpilot.adapters.edge_store import EdgeStore
 from ragpilot.errors import IndexMismatchError, StoreDamagedError, StoreError, StoreFullError, StoreInUseError
-from ragpilot.types import (
-    Chunk,
-    EmbedderIdentity,
-    IndexedChunk,
-    IndexIdentity,
-    IngestScope,
-    SparseVector,
-    StoreQuery,
-)
+from ragpilot.types import Chunk, EmbedderIdentity, IndexedChunk, IndexIdentity, IngestScope, SparseVector, StoreQuery
 from tests.builders import chunk
 from tests.contract.folders import quick_folder
 from tests.fakes import ANN, OPERATOR, sparse

@@ -8,13 +8,7 @@ import pytest
 
 from ragpilot.adapters.ollama_chat import OllamaChat
 from ragpilot.adapters.streaming import StreamLimits
-from ragpilot.errors import (
-    ChatModelError,
-    ChatModelTimeoutError,
-    ChatModelUnavailableError,
-    ConfigError,
-    RagPilotError,
-)
+from ragpilot.errors import ChatModelError, ChatModelTimeoutError, ChatModelUnavailableError, ConfigError, RagPilotError
 from ragpilot.types import ModelUsage, Prompt
 from tests.protocol.asking import PROMPT, answer
 from tests.protocol.http_server import ProtocolServer, Reply, Request

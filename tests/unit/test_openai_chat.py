@@ -9,13 +9,7 @@ import pytest
 from ragpilot.adapters.openai_chat import OpenAiChat
 from ragpilot.adapters.openai_service import base_url
 from ragpilot.adapters.streaming import StreamLimits
-from ragpilot.errors import (
-    ChatModelError,
-    ChatModelTimeoutError,
-    ChatModelUnavailableError,
-    ConfigError,
-    RagPilotError,
-)
+from ragpilot.errors import ChatModelError, ChatModelTimeoutError, ChatModelUnavailableError, ConfigError, RagPilotError
 from ragpilot.types import ModelUsage, Prompt
 from tests.protocol.asking import PROMPT, answer
 from tests.protocol.http_server import ProtocolServer, Reply, Request, plain_server

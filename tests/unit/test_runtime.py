@@ -18,15 +18,7 @@ import pytest
 from filelock import FileLock
 
 from ragpilot.errors import StateError, StateFullError, StoreInUseError
-from ragpilot.runtime import (
-    OWNER_LOCK,
-    OwnerLock,
-    existing_token,
-    find_server,
-    local_token,
-    owner,
-    server_record,
-)
+from ragpilot.runtime import OWNER_LOCK, OwnerLock, existing_token, find_server, local_token, owner, server_record
 from tests.protocol.listening import listening
 
 HOLD = """
