@@ -10,7 +10,10 @@ from itertools import pairwise
 from ragpilot.ingest.secret_placeholders import is_placeholder
 
 _HEX = re.compile(r"[0-9a-fA-F]{32,}")
-_WORDLIKE = re.compile(r"[a-z]+(?:[-_./:][a-z0-9]{1,12})*|[A-Z]+(?:[-_./:][A-Z0-9]{1,12})*")
+_WORDLIKE = re.compile(
+    r"[a-z]+(?:[-_./:][a-z0-9]{1,12})*|[A-Z]+(?:[-_./:][A-Z0-9]{1,12})*"
+    r"|[A-Z]{1,4}\d{1,2}(?:_(?:[A-Z]{1,14}|[A-Z]{0,4}\d{1,2}))+"
+)
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _LONG, _MANY_DIGITS = 24, 4
 _WORD = re.compile(r"[A-Z][a-z]{2,14}|[a-z]{3,14}|[A-Z]{3,14}(?![a-z])")

@@ -18,11 +18,12 @@ _USERS = re.compile(
     r"(?:\w{1,20}_)?pass(?:word|wd|_?hash)?[\"`\]]?\s{0,8}=\s{0,8}N?"
     r"|set\s{1,8}password\b[^;]{0,100}?=\s{0,8}(?:password\s{0,4}\(\s{0,4})?)"
     r"'(?P<quoted>[^'\n]{1,200})'"
-    r"|identified\s{1,8}by\s{1,8}\\?\"?(?!values\b|password\b)(?P<bare>[A-Za-z]\w{3,60})(?=\\?\"?\s{0,8}"
-    r"(?:;|$|\"|default\b|account\b|replace\b|container\b|profile\b|quota\b|temporary\b))",
+    r"|(?:(?:create|alter)\s{1,8}(?:user|role)\s{1,8}(?:if\s{1,8}not\s{1,8}exists\s{1,8})?|connect\s{1,8}to\s{1,8})"
+    r"[\w\"`$#@.]{1,80}\s{1,8}identified\s{1,8}by\s{1,8}\\?\"?(?!values\b|password\b)(?P<bare>[A-Za-z]\w{3,60})"
+    r"(?=\\?\"?\s{0,8}(?:;|$|\"|default\b|account\b|replace\b|container\b|profile\b|quota\b|temporary\b|using\b))",
     re.IGNORECASE | re.MULTILINE,
 )
-_USERS_ANCHORS = ("identified", "create", "alter", "set", "update", "insert", "replace")
+_USERS_ANCHORS = ("identified", "connect", "create", "alter", "set", "update", "insert", "replace")
 
 _GAP = r"(?:[\s\"+.\\]|--[^\n]{0,200}\n){0,80}"
 """Also the end of one string of code and the beginning of the next, and comments."""

@@ -101,6 +101,7 @@ FOUND = [
     *(f"dotnet nuget push x.nupkg --api-key %{L}%", f"twine upload -u x -p %{P}% dist/*", f"cargo login %{L}%"),
     *(f"npm config set //registry.example.org/:_authToken %{L}%", f"poetry config pypi-token.pypi %{L}%"),
     *(f"composer config --global http-basic.example.org u %{P}%", f'gh secret set A --body "%{L}%"'),
+    f"CREATE DATABASE LINK a CONNECT TO b IDENTIFIED BY \"%{P}%\" USING 'c';",
     *(f"CREATE USER x IDENTIFIED BY %{P}%;", f'alter user x identified by "%{P}%" account unlock;'),
 ]
 
@@ -126,6 +127,7 @@ HARMLESS = [
     *('const STORAGE_KEY = "todos-vuejs-2.0";', 'license_key = "MIT"', 'admin_key = "admin:users:2"'),
     *('password_hash_algorithm = "pbkdf2_sha256"', "; password is asked for at the start", "Cookie: theme=dark; n=12"),
     *('f("token", "abc123def")', 'lookup("password", "field2")', "Cookie: session=<id>", "identified by their name2"),
+    *("# a user is identified by group_id\n", "identified by sub9claim;", '"A_HMAC_KEY",\n"TR31_P0_PIN_KEY",'),
     *("IDENTIFIED BY values", "requirepass", "stats auth", "Authorization: Key words of this chapter are these"),
     '\telse if (!strcmp(host = buf, "password"))\n\t\tpassword = xstrdup(v);\n',
 ]
