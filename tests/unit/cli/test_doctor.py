@@ -392,7 +392,7 @@ def test_a_server_older_than_its_configuration_is_told(
 
 
 def test_status_names_a_configuration_that_is_not_in_force(capsys: pytest.CaptureFixture[str]) -> None:
-    facts = {"version": "1", "directory": "/d", "files": [], "passedOver": None, "state": "/s"}
+    facts: dict[str, Any] = {"version": "1", "directory": "/d", "files": [], "passedOver": None, "state": "/s"}
     cli_status._print_status({**facts, "server": "http://127.0.0.1:1", "notInForce": ["configuration not in force: x"],
                                 "inUseBy": None, "health": {}, "corpora": []})  # fmt: skip
     assert "Server: http://127.0.0.1:1\n  configuration not in force: x\n" in capsys.readouterr().out
