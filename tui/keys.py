@@ -18,6 +18,7 @@ QUESTION: Final = (
         show=False,
         tooltip="Begin a new line in the question",
     ),
+    Binding("ctrl+u", "clear", "Clear", id="question.clear", show=False, tooltip="Clear the question"),
     Binding("up", "earlier", "Earlier question", id="question.earlier", show=False, tooltip="Bring back a question"),
     Binding("down", "later", "Later question", id="question.later", show=False, tooltip="Go on to a later question"),
     # The same keys move the cursor wherever there is a line to move to.

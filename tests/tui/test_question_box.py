@@ -35,6 +35,20 @@ async def test_a_paste_loses_what_a_terminal_would_obey() -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_paste_that_was_none_is_cleared_at_once_and_comes_back() -> None:
+    pasted = "where is the budget? " * 5_000
+    async with opened(ScriptedBackend()) as (app, pilot):
+        app.ask.question.post_message(events.Paste(f"{pasted}\n{pasted}"))
+        await until(pilot, lambda: app.ask.question.text)
+        await pilot.press("up", "left", "ctrl+u")
+        assert app.ask.question.text == ""
+        await pilot.press("a")
+        assert app.ask.question.text == "a"
+        await pilot.press("ctrl+u", "ctrl+z", "ctrl+z", "ctrl+z")
+        assert app.ask.question.text == f"{pasted}\n{pasted}"
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize("key", ["shift+enter", "ctrl+j"])
 async def test_a_new_line_does_not_ask(key: str) -> None:
     backend = ScriptedBackend()

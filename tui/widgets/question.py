@@ -79,6 +79,10 @@ class QuestionBox(TextArea):
         """Begin a new line."""
         self.post_message(self.Pressed(lambda: self.insert("\n")))
 
+    def action_clear(self) -> None:
+        """Begin anew: what was typed or pasted goes, however long it is; undo brings it back."""
+        self.clear()
+
     @on(Pressed)
     def _act(self, event: Pressed) -> None:
         event.act()
