@@ -11,12 +11,15 @@ WIDEST = 160
 """Characters of a code line that are shown."""
 LONGEST = 50_000
 """Characters of a line that are looked at."""
+NEAR = 20
+"""How far on a word may begin for a cut to wait for it."""
 CUT = "…"
 
 _BREAK = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 # What a terminal obeys instead of showing it, what turns the direction of text, and halves of surrogate pairs.
 _CONTROL = re.compile("[\0-\x08\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _RISKY_IN_A_NAME = re.compile(r"[\\`*\[\]<>&~]|(?<!\w)_|_(?!\w)")
+_WORD_BEGINS = re.compile(r"\W(?=\w)")
 _SUFFIX = re.compile(r"[^./]+$")
 
 
@@ -142,9 +145,14 @@ def shortened(text: str, width: int) -> str:
 
 
 def around(text: str, width: int, place: int) -> str:
-    """About ``width`` characters of ``text`` with what stands at ``place`` among them, marked where it is cut."""
-    start = max(0, place - width // 3)
+    """About ``width`` characters of ``text`` with what stands at ``place`` among them, marked where it is cut.
+
+    From the beginning where that reaches far enough, else from the beginning of a word where one is near.
+    """
+    start = place - width // 3 if place > width // 2 else 0
     if start + width > len(text):
         start = max(0, len(text) - width + 1) if len(text) > width else 0
+    if start and (word := _WORD_BEGINS.search(text, start - 1, min(place, start + NEAR) + 1)):
+        start = word.end()
     head = CUT if start else ""
     return head + shortened(text[start:], width - len(head))

@@ -148,6 +148,12 @@ def test_a_huge_line_is_cut_around_its_match() -> None:
     assert around("abcdefghij", 5, 9) == "…ghij"
     assert around("abcdefghij", 5, 0) == "abcd…"
     assert around("abcde", 5, 4) == "abcde"
+    line = 'data: [{"filePath": "ragpilot/prompting.py", "symbol": "enforce_budget", "score": 0.5096, "id": "…"}]'
+    place = line.index("enforce_budget")
+    assert around(line, 120, place) == line
+    assert around(line, 80, place) == '…prompting.py", "symbol": "enforce_budget", "score": 0.5096, "id": "…"}]'
+    assert around(line, 40, place) == '…symbol": "enforce_budget", "score": 0.…'
+    assert around(line[:80], 70, 30).startswith('data: [{"filePath"')
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "   \n\t"])
