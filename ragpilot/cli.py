@@ -27,6 +27,7 @@ from ragpilot.errors import ConfigError, InvalidRequestError, RagPilotError, Unk
 from ragpilot.exit_codes import DONE, FAILED, INTERRUPTED, PIPE_CLOSED, WRONG_USE
 from ragpilot.files import write_private
 from ragpilot.settings_loader import load, state_home, trust_folder
+from ragpilot.terminal_text import clean_line
 from ragpilot.types import QUESTION_MAX_CHARS, TOP_K_RANGE
 
 EPILOG: Final = """
@@ -69,7 +70,7 @@ class Start:
             return None
         found = path if self.directory is None else self.directory / path
         if not gone and not os.path.lexists(found):
-            raise click.UsageError(f"Path '{out.one_line(str(found))}' does not exist.")
+            raise click.UsageError(f"Path '{clean_line(str(found))}' does not exist.")
         return found
 
     def load_for(self, corpus: str | None) -> Environment:

@@ -11,6 +11,7 @@ import click
 
 from ragpilot import cli_output as out
 from ragpilot.exit_codes import DONE
+from ragpilot.terminal_text import clean_line
 
 if TYPE_CHECKING:
     from ragpilot.cli import Start
@@ -63,7 +64,7 @@ def _print(found: Calibration) -> None:
     from ragpilot.evaluation.calibration import tells_apart
 
     gate, refused = found.gate, (found.background_refused, found.answerable_refused)
-    out.line(f"{out.one_line(found.embedder.name)}, {found.embedder.dimensions} dimensions")
+    out.line(f"{clean_line(found.embedder.name)}, {found.embedder.dimensions} dimensions")
     out.line(f"  floor {found.floor:.2f}")
     out.line(
         f"  gate  {gate.threshold:.2f} at {gate.reference_chunks:,} chunks, {gate.per_decade:.2f} more at ten times"

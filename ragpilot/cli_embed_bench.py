@@ -17,6 +17,7 @@ from ragpilot import cli_output as out
 from ragpilot.config import EmbedderSettings, Environment
 from ragpilot.errors import ConfigError, EmbedderError, InvalidRequestError
 from ragpilot.exit_codes import DONE, FAILED
+from ragpilot.terminal_text import clean_line
 
 if TYPE_CHECKING:
     from ragpilot.cli import Start
@@ -157,7 +158,7 @@ async def _row(environment: Environment, chosen: EmbedderSettings, texts: Sequen
         async with asyncio.timeout(SECONDS), aclosing(await embedder_of(own)) as embedder:
             return Row(label, await measure(embedder, texts))
     except (EmbedderError, ConfigError) as error:
-        return Row(label, None, out.one_line(str(error)))
+        return Row(label, None, clean_line(str(error)))
     except TimeoutError:
         return Row(label, None, f"it took longer than {SECONDS:g} s.")
 

@@ -27,6 +27,7 @@ from ragpilot.exit_codes import DONE, FAILED, PARTLY
 from ragpilot.ingest.manifest import indexed_under
 from ragpilot.ingest.roots import known_roots, scopes
 from ragpilot.settings_loader import load, state_folder
+from ragpilot.terminal_text import clean_line
 from ragpilot.types import IngestProgress, IngestReport
 
 TURN_SECONDS: Final = 0.5
@@ -161,7 +162,7 @@ def _find_gone(environment: Environment, path: Path) -> Target:
         covered = scopes(known_roots(part.corpus), part.path)
         if any(indexed_under(environment.state, part.corpus.name, scope.shown) for scope in covered):
             return Target(environment, [part])
-    raise InvalidRequestError(f"Path '{out.one_line(str(path))}' does not exist.", field="path")
+    raise InvalidRequestError(f"Path '{clean_line(str(path))}' does not exist.", field="path")
 
 
 def _worse(one: int, other: int) -> int:

@@ -18,6 +18,7 @@ from ragpilot import cli_output as out
 from ragpilot.cli_mcp_clients import CLIENTS, Setup, snippet
 from ragpilot.config import DEFAULT_PORT, Environment, is_loopback, url_of
 from ragpilot.exit_codes import DONE
+from ragpilot.terminal_text import clean_line
 
 if TYPE_CHECKING:
     from ragpilot.cli import Start
@@ -94,7 +95,7 @@ def _checked(url: str) -> tuple[str, str]:
     except ValueError:
         host = ""
     if not host or not url.startswith(("http://", "https://")) or re.search(r"[\s\x00-\x1f\x7f]", url):
-        raise click.UsageError(f"--url {out.one_line(url)!r} is no address of a server, such as http://127.0.0.1:5200.")
+        raise click.UsageError(f"--url {clean_line(url)!r} is no address of a server, such as http://127.0.0.1:5200.")
     if re.search("[@?#]", url):
         raise click.UsageError("--url takes an address alone: no user, no query. A token comes from RAGPILOT_TOKEN.")
     return url.rstrip("/").removesuffix("/mcp"), host

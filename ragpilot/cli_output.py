@@ -141,7 +141,7 @@ def receipt(end: Done) -> None:
         scores = [f"{name} {row[name]}" for name in ("cosine", "lexical", "score") if row.get(name) is not None]
         scores += [f"{name} {amount:+}" for name, amount in row.get("signals", {}).items()]
         tokens = f", {row['tokens']} tokens" if row.get("tokens") else ""
-        note(f"{row['rank'] or '–':>3}  {one_line(str(row.get('source', row['id'])))}")
+        note(f"{row['rank'] or '–':>3}  {clean_line(str(row.get('source', row['id'])))}")
         note(f"     {str(row['fate']).replace('_', ' ')}{tokens}: {', '.join(scores)}")
 
 
@@ -149,11 +149,6 @@ def place(path: str, start: int, end: int, symbol: str | None) -> str:
     """``src/app.py:10-42 run`` on one line, whatever path and symbol hold."""
     lines = f"{start}-{end}" if end != start else str(start)
     return f"{clean_line(path)}:{lines}" + (f" {clean_line(symbol)}" if symbol else "")
-
-
-def one_line(text: str) -> str:
-    """Text of a part, in one harmless line."""
-    return clean_line(text)
 
 
 def number(count: int, noun: str) -> str:

@@ -20,6 +20,7 @@ from ragpilot.events import to_wire
 from ragpilot.exit_codes import DONE, FAILED
 from ragpilot.ingest.plan import IngestPlan
 from ragpilot.ingest.reasons import Reason
+from ragpilot.terminal_text import clean_line
 from ragpilot.types import LeftOut
 
 EXAMPLES: Final = 3
@@ -66,9 +67,9 @@ def _print(found: IngestPlan) -> None:
     if secret or found.redacted:
         out.line("Suspected secrets:")
     for item in secret:
-        out.line(f"  {out.one_line(item.path)}: left out by its name")
+        out.line(f"  {clean_line(item.path)}: left out by its name")
     for item in found.redacted:
-        out.line(f"  {out.one_line(item.path)}: replaced ({item.reason})")
+        out.line(f"  {clean_line(item.path)}: replaced ({item.reason})")
     for warning in found.warnings:
         out.note(f"Warning: {warning}")
     if found.documents:
@@ -87,7 +88,7 @@ def _print_reasons(title: str, items: Sequence[LeftOut]) -> None:
     groups = [(reason, list(group)) for reason, group in groupby(by_reason, key=lambda item: item.reason)]
     out.line(f"{title}:")
     for reason, group in sorted(groups, key=lambda pair: -len(pair[1])):
-        shown = ", ".join(out.one_line(item.path) for item in group[:EXAMPLES])
+        shown = ", ".join(clean_line(item.path) for item in group[:EXAMPLES])
         out.line(f"  {len(group):>7,} {reason:<17} {shown}{', …' if len(group) > EXAMPLES else ''}")
 
 

@@ -26,6 +26,7 @@ from ragpilot.events import to_wire
 from ragpilot.exit_codes import DONE
 from ragpilot.runtime import changed_since, find_server, owner
 from ragpilot.settings_loader import passed_over
+from ragpilot.terminal_text import clean_line
 from ragpilot.types import Health
 
 
@@ -98,7 +99,7 @@ def _print_status(facts: dict[str, Any]) -> None:
     if facts["inUseBy"]:
         out.line(f"In use by {facts['inUseBy']}; what is indexed can be seen when it has ended.")
     for name, part in facts["health"].items():
-        out.line(f"{name.capitalize()}: {'ok' if part['ok'] else 'NOT WELL'}; {out.one_line(part['detail'])}")
+        out.line(f"{name.capitalize()}: {'ok' if part['ok'] else 'NOT WELL'}; {clean_line(part['detail'])}")
     for corpus in facts["corpora"]:
         out.line(f"\nCorpus {corpus['corpus']}: {', '.join(corpus['roots'])}")
         for root in corpus["roots"]:
@@ -109,7 +110,7 @@ def _print_status(facts: dict[str, Any]) -> None:
         if left := corpus.get("leftOut"):
             out.line("  left out: " + ", ".join(f"{number:,} {reason}" for reason, number in left.items()))
         if misfit := corpus.get("misfit"):
-            out.line(f"  NOT WELL; {out.one_line(misfit)}")
+            out.line(f"  NOT WELL; {clean_line(misfit)}")
         if not corpus["pointCount"]:
             out.line("  nothing indexed that you may read; `ragpilot index` indexes what there is")
             continue

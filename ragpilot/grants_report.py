@@ -26,6 +26,7 @@ from ragpilot.ingest.manifest import FILE_NAME, Manifest, Row
 from ragpilot.ingest.paths import shown_path
 from ragpilot.ingest.roots import known_roots
 from ragpilot.runtime import ServerRecord, access_in_force, find_server
+from ragpilot.terminal_text import clean_line
 from ragpilot.types import Actor
 
 PATIENCE_SECONDS = 300.0
@@ -60,7 +61,7 @@ def idle_grants(environment: Environment, corpora: Iterable[CorpusSettings]) -> 
             paths = [row.path for row in manifest.rows(item.name).values() if row.indexed]
             for place in Grants(item).unmatched(paths) if paths else ():
                 globs = ", ".join(item.grants[place].paths)
-                told = f"grant {place + 1} of corpus {item.name} matches no indexed document: {out.one_line(globs)}"
+                told = f"grant {place + 1} of corpus {item.name} matches no indexed document: {clean_line(globs)}"
                 found.append((item.name, told))
     return found
 
