@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ragpilot.ingest.chunkers import chunk_text
 from ragpilot.ingest.chunkers.code.languages.kotlin import KOTLIN
 from tests.linear import assert_linear
 from tests.unit.chunkers.soundness import places, sound_spans
@@ -64,6 +65,16 @@ CODE = {
         "  INSERT INTO orders VALUES (p);\nEND$$\nDELIMITER ;\n"
         "CREATE ALGORITHM=UNDEFINED DEFINER=`a`@`%` SQL SECURITY DEFINER VIEW `open_orders` AS SELECT 1;\n",
         {"add_order": (1, 5), "open_orders": (6, 7)},
+    ),
+    "messages in a message that does not fit": (
+        "a.proto",
+        "data-schema",
+        'syntax = "proto3";\n\nmessage Outer {\n  option (a) = { b: "}" };\n  // The inner one.\n  message Inner\n  {\n'
+        + f"    string a = 1; // {LONG}\n" * 8
+        + "    enum Deep { ZERO = 0; }\n  }\n  oneof kind { string b = 2; }\n  enum Last { NONE = 0; }\n"
+        + f"  string c = 3; // {LONG}\n" * 4
+        + "}\nmessage Next { Outer.Inner a = 1; }\n",
+        {"Outer": (3, 24), "Outer.Inner": (5, 17), "Outer.Last": (19, 19), "Next": (25, 25)},
     ),
     "packages of Oracle": (
         "b.sql",
@@ -142,6 +153,13 @@ HEADINGS = {
 def test_sections_are_those_of_the_document(name: str) -> None:
     path, source_type, text, expected = HEADINGS[name]
     assert [span.title for span in sound_spans(path, text, source_type)] == expected
+
+
+def test_messages_in_messages_take_linear_time() -> None:
+    assert_linear(
+        lambda part: chunk_text("a.proto", part, "data-schema"),
+        "message A {\n" + " message B { int32 a = 1; }\n" * 8000,
+    )
 
 
 def test_braces_on_one_row_take_linear_time() -> None:
