@@ -58,6 +58,13 @@ CODE = {
         f'fun ended(): Int {{ val r = "{LONG}"; return r.size; }}\n/* last */ fun last() = "{LONG}"\n',
         {"first": (1, 1), "logged": (2, 2), "saved": (3, 5), "ended": (6, 6), "last": (7, 7)},
     ),
+    "braces that close on one row": (
+        "b.kt",
+        "code-kotlin",
+        f'class A {{ companion object {{ suspend fun big(n: Int) {{\n  told("{LONG}")\n}} }} }}\n\n'
+        f'enum class E {{ A {{ override fun f() {{\n  told("{LONG}")\n}}  }} }}\nfun after() = "{LONG}"\n',
+        {"A.big": (2, 3), "E": (5, 7), "after": (8, 8)},
+    ),
     "what is created with a definer": (
         "a.sql",
         "data-schema",

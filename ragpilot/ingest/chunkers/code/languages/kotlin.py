@@ -51,6 +51,9 @@ _CONTEXT = re.compile(
 """What a declaration has to be called in, which the grammar does not know."""
 _REMARK = re.compile(rb"^[ \t]{0,200}/\*[^\n*]{0,400}\*/(?=[ \t]*\w)", re.MULTILINE)
 """Before a declaration on its row; behind an expression the grammar would read on from that."""
+_CLOSING = re.compile(rb"^[ \t]*\}(?:[ \t]+\})+[ \t]*\r?$", re.MULTILINE)
+_BETWEEN = re.compile(rb"(?<=[} \t])[ \t]\}")
+"""A row of closing braces, where the grammar wants what each of them closes ended."""
 _ARGUMENTS = rb"\((?:[^()]|\((?:[^()]|\([^()]{0,200}\)){0,200}\)){0,400}\)"
 _ANNOTATED = re.compile(
     rb"(?:^[ \t]*@[\w.:]{1,200}(?:%b)?[ \t]*\r?\n){1,8}"
@@ -69,6 +72,7 @@ def _prepared(data: bytes) -> bytes:
     data = _CONTEXT.sub(_without_context, data)
     data = _REMARK.sub(lambda match: b" " * len(match[0]), data)
     data = _ANNOTATED.sub(lambda match: _ANNOTATION.sub(_as_comment, match[0]), data)
+    data = _CLOSING.sub(lambda match: _BETWEEN.sub(rb";}", match[0]), data)
     return _ended(data)
 
 
