@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from ragpilot.config import CorpusSettings, GrantSettings
 from tests.fakes import OPERATOR
 from tests.ingestion import FILES, Project, no_chunking
+from tests.trees import git, needs_git
 
 pytestmark = pytest.mark.asyncio
 
@@ -85,13 +85,11 @@ async def test_the_state_folder_is_never_indexed(tmp_path: Path) -> None:
     assert project.paths == sorted(FILES)
 
 
+@needs_git
 async def test_the_commit_is_kept(tmp_path: Path) -> None:
-    if shutil.which("git") is None:
-        pytest.skip("git is not installed")
     project = Project(tmp_path)
-    commands = ["init -q", "add -A", "-c user.name=t -c user.email=t@example.org commit -qm one"]
-    for command in commands:
-        subprocess.run(["git", *command.split()], cwd=project.root, check=True, timeout=60)  # noqa: S603, S607, ASYNC221
+    for command in ("init -q", "add -A", "commit -qm one"):
+        git(project.root, *command.split())
     await project.run()
     commits = {chunk.commit for chunk in project.chunks}
     assert len(commits) == 1

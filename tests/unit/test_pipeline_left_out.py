@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from ragpilot.ingest.walk import Listing, walk
 from ragpilot.types import LeftOut
 from tests.fakes import ANN, OPERATOR
 from tests.ingestion import FILES, Project
+from tests.trees import git, needs_git
 
 pytestmark = pytest.mark.asyncio
 
@@ -236,14 +236,15 @@ async def test_secrets_never_reach_the_store(tmp_path: Path) -> None:
     assert project.service.read_text("default", "../state/x") is None
 
 
+@needs_git
 async def test_small_logs_that_git_tracks_are_indexed(tmp_path: Path) -> None:
     large = "2024-05-01 order shipped\n" * 4000
     project = Project(tmp_path, files={"sample.log": "order 7 shipped\n", "other.log": "order 8\n", "large.log": large})
-    _git(project, "init", "-q")
-    _git(project, "add", "large.log")
+    git(project.root, "init", "-q")
+    git(project.root, "add", "large.log")
     await project.run()
     assert not project.chunks
-    _git(project, "add", "sample.log")
+    git(project.root, "add", "sample.log")
     await project.run()
     assert {chunk.path for chunk in project.chunks} == {"sample.log"}
 
@@ -274,16 +275,13 @@ async def test_what_an_ignore_file_asks_for_by_name_is_indexed_whatever_it_is(tm
     assert project.paths == ["a.py"]
 
 
+@needs_git
 async def test_a_log_that_git_does_not_track_any_more_is_left_out_again(tmp_path: Path) -> None:
     project = Project(tmp_path, files={"sample.log": "order 7 shipped\n"})
-    _git(project, "init", "-q")
-    _git(project, "add", "sample.log")
+    git(project.root, "init", "-q")
+    git(project.root, "add", "sample.log")
     await project.run()
     assert project.paths == ["sample.log"]
-    _git(project, "rm", "-q", "--cached", "sample.log")
+    git(project.root, "rm", "-q", "--cached", "sample.log")
     await project.run()
     assert project.paths == []
-
-
-def _git(project: Project, *arguments: str) -> None:
-    subprocess.run(["git", *arguments], cwd=project.root, check=True)  # noqa: S603, S607

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import subprocess
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
@@ -18,15 +17,11 @@ from ragpilot.errors import RootError
 from ragpilot.ingest import watcher as watcher_module
 from ragpilot.ingest.watch_look import Look, can_be_asked_for, look
 from ragpilot.ingest.watcher import CorpusWatcher
+from tests.trees import git
 
 SECONDS = 20
 SILENCE = 0.6
 """Longer than it takes for a change to come through."""
-
-
-def git(folder: Path, *arguments: str) -> None:
-    own = ["-c", "user.name=ann", "-c", "user.email=ann@example.org", "-c", "init.defaultBranch=main"]
-    subprocess.run(["git", *own, *arguments], cwd=folder, check=True, capture_output=True)  # noqa: S603, S607
 
 
 def write(file: Path, text: str = "x = 1\n") -> Path:
