@@ -12,8 +12,8 @@ from pathlib import Path
 from ragpilot.config import CorpusSettings, Environment
 from ragpilot.disk import NEEDED, free_bytes, in_words
 from ragpilot.errors import IndexMismatchError, RagPilotError, StoreInUseError
+from ragpilot.identity_words import misfit
 from ragpilot.ports import ChatModel, ChunkStore, Embedder
-from ragpilot.retrieval import describe_identity
 from ragpilot.settings_loader import passed_over
 from ragpilot.types import Actor, Finding, Health, IndexIdentity
 
@@ -94,9 +94,8 @@ async def _corpus(store: ChunkStore, name: str, identity: IndexIdentity) -> Find
         return Finding(
             part,
             "bad",
-            f"The index was built with {describe_identity(info.identity)}; "
-            f"configured is {describe_identity(identity)}.",
-            "Build it anew: ragpilot index --rebuild. Or configure the former embedder again.",
+            f"The index {misfit(info.identity, identity)}.",
+            "Build it anew: ragpilot index --rebuild. Or configure what it was built with.",
         )
     ended = info.last_ingestion
     when = f"last run {ended:%Y-%m-%d %H:%M} UTC" if ended else "its first run has not ended"

@@ -19,6 +19,7 @@ from ragpilot.config import RetrievalSettings
 from ragpilot.errors import IndexMismatchError
 from ragpilot.found import Found, Retrieval
 from ragpilot.header_vectors import HeaderVectors
+from ragpilot.identity_words import misfit
 from ragpilot.lexical import question_terms, question_vector, term_id
 from ragpilot.naming import Asked, names_of
 from ragpilot.ports import ChunkStore, Embedder
@@ -157,8 +158,7 @@ class Retriever:
         info = await self._store.describe(corpus)
         if info is not None and info.identity != self._identity:
             raise IndexMismatchError(
-                f"The index of corpus {corpus!r} was built with {describe_identity(info.identity)}; "
-                f"configured is {describe_identity(self._identity)}.",
+                f"The index of corpus {corpus!r} {misfit(info.identity, self._identity)}.",
                 hint="Build it anew with `ragpilot index --rebuild`, or configure what it was built with.",
             )
 
@@ -242,9 +242,3 @@ class _Stopwatch:
         now = time.perf_counter()
         self.laps[stage] = round(self.laps.get(stage, 0.0) + (now - self._last) * 1000, 2)
         self._last = now
-
-
-def describe_identity(identity: IndexIdentity) -> str:
-    """An index identity in words, for messages."""
-    embedder = identity.embedder
-    return f"{embedder.name} ({embedder.dimensions} dimensions, chunker {identity.chunker})"

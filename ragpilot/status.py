@@ -12,8 +12,9 @@ from ragpilot.config import CorpusSettings, Settings
 from ragpilot.corpora import default_corpus, known_corpora, resolve_corpus
 from ragpilot.errors import IndexMismatchError, StoreError, UnknownSourceError
 from ragpilot.freshness import Freshness
+from ragpilot.identity_words import misfit
 from ragpilot.ports import ChatModel, ChunkStore, Embedder
-from ragpilot.retrieval import Retriever, describe_identity
+from ragpilot.retrieval import Retriever
 from ragpilot.types import Actor, Chunk, CollectionInfo, CorpusInfo, Health, IndexIdentity, IndexStats, SourceText
 
 ReadText = Callable[[str, str], str | None]
@@ -103,8 +104,7 @@ class StatusService:
         """Why the configured embedder cannot search an index; None where it can."""
         if info is None or info.identity == self._identity:
             return None
-        built, configured = describe_identity(info.identity), describe_identity(self._identity)
-        return f"the index was built with {built}, configured is {configured}: {REBUILD}"
+        return f"the index {misfit(info.identity, self._identity)}: {REBUILD}"
 
     async def stats(self, actor: Actor, corpus: str | None = None) -> IndexStats:
         """Counts of what the actor may read; of nothing, and without a name, for one who may know of no corpus.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
 
 from ragpilot.errors import IndexMismatchError, StoreError
+from ragpilot.identity_words import misfit
 from ragpilot.types import IndexIdentity
 
 _CORPUS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -18,22 +18,7 @@ def require_identity(corpus: str, built: IndexIdentity, configured: IndexIdentit
     A dimension that happens to be equal, or a collection that is empty, changes nothing.
     """
     if built != configured:
-        raise IndexMismatchError(
-            f"The collection {corpus!r} was built with {in_words(built)}; "
-            f"the configuration has {in_words(configured)}.",
-            hint=REBUILD,
-        )
-
-
-def in_words(identity: IndexIdentity) -> str:
-    """Every field that is set, so that two identities that differ also read differently."""
-    embedder = identity.embedder
-    details = [
-        f"{item.name.replace('_', ' ')} {getattr(embedder, item.name)!r}"
-        for item in fields(embedder)
-        if item.name != "name" and getattr(embedder, item.name) not in ("", 0)
-    ]
-    return f"the embedder {embedder.name!r} ({', '.join(details)}) and the chunker {identity.chunker!r}"
+        raise IndexMismatchError(f"The index of corpus {corpus!r} {misfit(built, configured)}.", hint=REBUILD)
 
 
 def is_corpus_name(text: str) -> bool:

@@ -127,8 +127,8 @@ async def test_an_index_of_another_embedder_is_not_well_and_names_both(dimension
     assert set(await before.status.health()) == {"store", "embedder", "model"}
     now = Corpus(embedder=FakeEmbedder(dimensions, name="present"), store=before.store)
     words = (
-        "the index was built with former (64 dimensions, chunker test), configured is "
-        f"present ({dimensions} dimensions, chunker test): `ragpilot index --rebuild`"
+        "the index was built with former (64 dimensions); configured is "
+        f"present ({dimensions} dimensions): `ragpilot index --rebuild`"
     )
     health = await now.status.health()
     assert health["store"].ok
