@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ragpilot import cli_output as out
+from ragpilot.counted import counted
 from ragpilot.exit_codes import DONE, FAILED
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ async def _server(environment: Environment, address: str) -> list[Finding]:
             await session.search("configuration", k=1, corpus=name)
         except RagPilotError as error:
             return [from_error(error, part)]
-        held = f"{out.number(stats.documents, 'document')}, {out.number(stats.point_count, 'chunk')}"
+        held = f"{counted(stats.documents, 'document')}, {counted(stats.point_count, 'chunk')}"
         return [Finding(part, "ok", f"{held}; a question finds its way."), *_gate(environment, stats.bounds)]
 
     findings = [Finding("server", "ok", f"Runs at {address}.")]

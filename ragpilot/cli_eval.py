@@ -15,6 +15,7 @@ from ragpilot import cli_output as out
 from ragpilot.bootstrap import build
 from ragpilot.cli_progress import reporter
 from ragpilot.config import EVERYONE, CorpusSettings, Environment, RetrievalSettings
+from ragpilot.counted import counted
 from ragpilot.errors import IndexMismatchError, RootError
 from ragpilot.evaluation.benchmark import EVALUATION_K, Result, Search, asked_once, compare, run_questions, summarise
 from ragpilot.evaluation.drafts import draft
@@ -109,7 +110,7 @@ async def run_make(environment: Environment, root: Path, *, embedder: Embedder |
     if rows:
         out.note(HOW_TO_GO_ON)
         return DONE
-    out.note(f"No question could be drafted from {root}: {NOTHING_TO_ASK.format(out.number(len(chunks), 'chunk'))}")
+    out.note(f"No question could be drafted from {root}: {NOTHING_TO_ASK.format(counted(len(chunks), 'chunk'))}")
     return FAILED
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TextIO
 
+from ragpilot.counted import counted
 from ragpilot.errors import RagPilotError
 from ragpilot.events import Done
 from ragpilot.near_misses import gate_missed, score_of
@@ -151,11 +152,6 @@ def place(path: str, start: int, end: int, symbol: str | None) -> str:
     return f"{clean_line(path)}:{lines}" + (f" {clean_line(symbol)}" if symbol else "")
 
 
-def number(count: int, noun: str) -> str:
-    """``1 chunk``, ``2,000 chunks``."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
-
-
 def report(found: IngestReport, *, quiet: bool) -> None:
     """What a run did; ``quiet``: only what went wrong."""
     if not quiet:
@@ -166,7 +162,7 @@ def report(found: IngestReport, *, quiet: bool) -> None:
             "removed": found.removed,
         }
         changes = ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
-        line(f"{found.corpus}: {changes or 'no documents'}; {number(found.chunks, 'chunk')}; {found.seconds:.1f} s.")
+        line(f"{found.corpus}: {changes or 'no documents'}; {counted(found.chunks, 'chunk')}; {found.seconds:.1f} s.")
         if found.left_out:
             line(f"Left out: {_reasons(found.left_out)}.")
     for warning in found.warnings:
@@ -174,7 +170,7 @@ def report(found: IngestReport, *, quiet: bool) -> None:
     if found.added or found.changed:
         redacted(found.redacted)
     elif found.redacted and not quiet:
-        held = number(len(found.redacted), "file")
+        held = counted(len(found.redacted), "file")
         note(f"Secrets stay replaced in {held}; `ragpilot index --plan` names what is found.")
     for failure in found.failed[:SHOWN_FILES]:
         detail = f" ({clean_line(failure.detail)})" if failure.detail else ""
@@ -190,7 +186,7 @@ def redacted(found: Sequence[LeftOut]) -> None:
     for item in found[:SHOWN_FILES]:
         note(f"Secret replaced: {clean_line(item.path)} ({item.reason})")
     if len(found) > SHOWN_FILES:
-        note(f"Secret replaced: in {number(len(found) - SHOWN_FILES, 'more file')}; --json lists them all.")
+        note(f"Secret replaced: in {counted(len(found) - SHOWN_FILES, 'more file')}; --json lists them all.")
 
 
 def _reasons(left_out: Iterable[LeftOut]) -> str:

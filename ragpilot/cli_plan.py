@@ -15,6 +15,7 @@ from ragpilot.cli_index import IndexOptions, Target, find_target
 from ragpilot.cli_session import plan, store_actor
 from ragpilot.config import Environment
 from ragpilot.corpora import NO_CORPUS, may_know
+from ragpilot.counted import counted
 from ragpilot.errors import PermissionDeniedError
 from ragpilot.events import to_wire
 from ragpilot.exit_codes import DONE, FAILED
@@ -55,12 +56,10 @@ def _known(target: Target) -> list[Part]:
 
 
 def _print(found: IngestPlan) -> None:
-    out.line(f"{found.corpus}: {out.number(found.documents, 'document')} ({_size(found.bytes)}), "
-             f"{out.number(found.chunks, 'chunk')}.")  # fmt: skip
+    out.line(f"{found.corpus}: {counted(found.documents, 'document')} ({_size(found.bytes)}), "
+             f"{counted(found.chunks, 'chunk')}.")  # fmt: skip
     for kind, number in found.documents_by_type.items():
-        out.line(
-            f"  {kind:<22} {out.number(number, 'document'):>18} {out.number(found.chunks_by_type[kind], 'chunk'):>18}"
-        )
+        out.line(f"  {kind:<22} {counted(number, 'document'):>18} {counted(found.chunks_by_type[kind], 'chunk'):>18}")
     _print_reasons("Left out", found.left_out)
     _print_reasons("Failed", found.failed)
     secret = [item for item in found.left_out if item.reason == Reason.SECRET_FILE]

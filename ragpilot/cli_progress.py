@@ -10,7 +10,8 @@ from typing import Final, Protocol, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-from ragpilot.cli_output import note, number
+from ragpilot.cli_output import note
+from ragpilot.counted import counted
 from ragpilot.types import IngestProgress
 
 STAGES: Final = {
@@ -112,7 +113,7 @@ class _Bar(_Nothing):
 
 
 def _figures(progress: IngestProgress) -> str:
-    parts = [number(progress.files, "file"), number(progress.chunks, "chunk")]
+    parts = [counted(progress.files, "file"), counted(progress.chunks, "chunk")]
     if progress.per_second >= 0.5:
         unit = "files" if progress.stage == "scan" else "chunks"
         parts.append(f"{progress.per_second:,.0f} {unit}/s")

@@ -13,6 +13,7 @@ from ragpilot.cli_commands import untouched
 from ragpilot.cli_session import open_session, store_actor
 from ragpilot.config import Environment
 from ragpilot.corpora import known_corpora
+from ragpilot.counted import counted
 from ragpilot.errors import (
     AuthenticationError,
     ChatModelError,
@@ -114,7 +115,7 @@ def _print_status(facts: dict[str, Any]) -> None:
         if not corpus["pointCount"]:
             out.line("  nothing indexed that you may read; `ragpilot index` indexes what there is")
             continue
-        out.line(f"  {out.number(corpus['documents'], 'document')}, {out.number(corpus['pointCount'], 'chunk')},"
+        out.line(f"  {counted(corpus['documents'], 'document')}, {counted(corpus['pointCount'], 'chunk')},"
                  f" last indexed {corpus['lastIngestionTime']}")  # fmt: skip
         kinds = sorted(corpus["chunksBySourceType"].items(), key=lambda item: (-item[1], item[0]))
         out.line("  " + ", ".join(f"{number:,} {kind}" for kind, number in kinds))

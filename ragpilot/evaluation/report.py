@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ragpilot.counted import counted
+
 
 def summary_table(summary: Mapping[str, Any]) -> str:
     """The figures of a run, a line each."""
@@ -34,7 +36,7 @@ def comparison_table(changes: Sequence[Mapping[str, Any]], *, once: int = 0) -> 
     """
     lines = ["No question changed."]
     if changes:
-        count = "1 question" if len(changes) == 1 else f"{len(changes)} questions"
+        count = counted(len(changes), "question")
         lines = [f"{count} changed; NDCG@10 of the ranking, and of what floor and gate let through:"]
         lines += [_changed(change) for change in changes]
     if once:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from ragpilot.counted import counted
 from ragpilot.evaluation.metrics import Label, last_part
 from ragpilot.evaluation.questions import Question, QuestionSetError
 
@@ -49,8 +50,8 @@ def left_out(questions: Sequence[Question], grouped: dict[Path, list[Question]],
     """A line for every reason why questions are asked over no tree, with their number; most frequent first."""
     asked = {id(question) for group in grouped.values() for question in group}
     reasons = Counter(_reason(question, root) for question in questions if id(question) not in asked)
-    lines = [f"{reason}: {_questions(count)}" for reason, count in reasons.most_common()]
-    return [f"{_questions(reasons.total())} of the set left out:", *_bounded(lines)] if lines else []
+    lines = [f"{reason}: {counted(count, 'question')}" for reason, count in reasons.most_common()]
+    return [f"{counted(reasons.total(), 'question')} of the set left out:", *_bounded(lines)] if lines else []
 
 
 def _reason(question: Question, root: Path) -> str:
@@ -77,7 +78,7 @@ def unknown_labels(questions: Iterable[Question], read: ReadText, symbols: Calla
                 wrong.append(f"{question.where}: {fault}")
     if not wrong:
         return []
-    return [f"{len(wrong)} label{'' if len(wrong) == 1 else 's'} cannot be found by any search:", *_bounded(wrong)]
+    return [f"{counted(len(wrong), 'label')} cannot be found by any search:", *_bounded(wrong)]
 
 
 def _fault(label: Label, text: str | None, symbols: Callable[[str, str], set[str]]) -> str | None:
@@ -96,7 +97,3 @@ def _fault(label: Label, text: str | None, symbols: Callable[[str, str], set[str
 def _bounded(lines: Sequence[str]) -> list[str]:
     more = len(lines) - MOST_NAMED
     return [f"  {line}" for line in lines[:MOST_NAMED]] + ([f"  … and {more} more"] if more > 0 else [])
-
-
-def _questions(count: int) -> str:
-    return "1 question" if count == 1 else f"{count} questions"

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ragpilot.counted import counted
 from ragpilot.errors import EmbedderError, EmbedderUnavailableError, RagPilotError, TextsNotEmbeddedError
 from ragpilot.ports import Embedder
 from ragpilot.types import Vector
@@ -73,7 +74,7 @@ class TextEmbedder:
                 vectors = await self._embedder.embed_documents(texts)
         except TimeoutError:
             raise EmbedderUnavailableError(
-                f"The embedder gave no answer for {_counted(len(texts), 'text')} within {self._seconds:.0f} seconds."
+                f"The embedder gave no answer for {counted(len(texts), 'text')} within {self._seconds:.0f} seconds."
             ) from None
         except RagPilotError:
             raise
@@ -88,8 +89,8 @@ class TextEmbedder:
     def _checked(self, vectors: Sequence[Any], expected: int) -> list[Vector | None]:
         """The vectors, if each can be stored; None stays None."""
         if len(vectors) != expected:
-            given = _counted(len(vectors), "vector")
-            raise EmbedderError(f"The embedder gave {given} for {_counted(expected, 'text')}.")
+            given = counted(len(vectors), "vector")
+            raise EmbedderError(f"The embedder gave {given} for {counted(expected, 'text')}.")
         return [None if vector is None else self._vector(vector) for vector in vectors]
 
     def _vector(self, value: Any) -> Vector:
@@ -112,10 +113,6 @@ class TextEmbedder:
             self._in_a_row = 0
             self.embedded += 1
             result.vectors[text] = vector
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" + ("" if count == 1 else "s")
 
 
 def missing(texts: Sequence[str], known: Mapping[str, Vector]) -> list[str]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from ragpilot.config import CorpusSettings
+from ragpilot.counted import counted
 from ragpilot.errors import IngestError, InvalidRequestError, RootError
 from ragpilot.ingest.chunkers import self_test
 from ragpilot.ingest.embed import TextEmbedder
@@ -265,9 +266,8 @@ class IngestRun:
         rows = [row for row in index.indexed() if not covered or any(covers(scope, row.path) for scope in covered)]
         rows = [row for row in rows if sight.sees(row.path)]
         if counts.notes:
-            counts.warnings.append(
-                f"Cut less well than their kind allows, {_files(counts.notes)}: {_some(counts.notes, '; ')}."
-            )
+            files = counted(len(counts.notes), "file")
+            counts.warnings.append(f"Cut less well than their kind allows, {files}: {_some(counts.notes)}.")
         outcome: Literal["complete", "partial", "nothing"] = "complete"
         if failed or self._failures.stopped or self._cut_short:
             outcome = "partial"
@@ -293,13 +293,9 @@ class IngestRun:
         )
 
 
-def _files(items: Sequence[str]) -> str:
-    return f"{len(items)} file" + ("s" if len(items) != 1 else "")
-
-
-def _some(items: Sequence[str], separator: str = ", ") -> str:
+def _some(items: Sequence[str]) -> str:
     more = f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
-    return separator.join(items[:_NAMED]) + more
+    return "; ".join(items[:_NAMED]) + more
 
 
 def _retire(cache: EmbeddingCache) -> None:
