@@ -82,6 +82,9 @@ APP: Final = (
     Binding("ctrl+q", "quit", "Quit", id="app.quit", priority=True, tooltip="Leave RagPilot"),
 )
 
+REBUILD: Final = "Rebuild the index"
+"""A command without a key."""
+
 CLOSE: Final = (Binding("escape,q", "dismiss", "Close", id="screen.close", tooltip="Back to the conversation"),)
 
 

@@ -7,12 +7,19 @@ from dataclasses import replace
 import pytest
 from textual.widgets import Markdown
 
-from ragpilot.errors import ChatModelTimeoutError, ChatModelUnavailableError, RagPilotError, ServerUnreachableError
+from ragpilot.errors import (
+    ChatModelTimeoutError,
+    ChatModelUnavailableError,
+    IndexMismatchError,
+    RagPilotError,
+    ServerUnreachableError,
+)
 from ragpilot.events import AnswerEvent, Failed, Sources, Token
 from ragpilot.types import NOT_FOUND_ANSWER, Outcome, Turn
 from tests.tui.host import Connector, ask, opened, reach, seen, toasts, until
 from tests.tui.scripted import ANSWER, SOURCES, ScriptedBackend, answered, done, not_found, source
 from tests.tui.scripted import NEAR_MISSES as MISSES
+from tui.commands import COMMANDS
 from tui.widgets import conversation
 from tui.widgets.exchange import ExchangeState as State
 from tui.widgets.refusal import NEAR_MISSES, Failure, NotFound
@@ -128,6 +135,15 @@ async def test_an_error_says_what_happened_and_what_to_do() -> None:
         await reach(pilot, exchange, State.ANSWERED)
         assert not exchange.query(Failure)
         assert exchange.answer == ANSWER
+
+
+@pytest.mark.asyncio
+async def test_an_index_that_does_not_fit_is_rebuilt_from_here() -> None:
+    error = IndexMismatchError("The index is another's.", hint="Build it anew with `ragpilot index --rebuild`.")
+    async with opened(ScriptedBackend([error])) as (app, pilot):
+        await reach(pilot, await ask(app, pilot), State.FAILED)
+        assert "Ctrl+P and “Rebuild the index” does that here; then Ctrl+R asks again." in " ".join(seen(app).split())
+    assert "Rebuild the index" in {command.title for command in COMMANDS}
 
 
 @pytest.mark.asyncio

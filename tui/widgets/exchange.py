@@ -13,10 +13,10 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Markdown, Static
 
-from ragpilot.errors import RagPilotError
+from ragpilot.errors import IndexMismatchError, RagPilotError
 from ragpilot.events import Done
 from ragpilot.types import Outcome, Source
-from tui.keys import Keymap
+from tui.keys import REBUILD, Keymap
 from tui.messages import SourceOpened
 from tui.text import clean_line, clean_lines, count, duration, plain
 from tui.widgets.answer import Answer
@@ -149,7 +149,10 @@ class Exchange(Vertical):
     async def fail(self, error: RagPilotError, request_id: str = "") -> None:
         """The answer could not be had, or broke off; what came stays."""
         await self._answer.settle()
-        await self.mount(Failure(error, self._again, request_id=request_id), before=self._meta)
+        again = self._again
+        if isinstance(error, IndexMismatchError):
+            again = f"{self._keymap.name('app.commands')} and “{REBUILD}” does that here; then {again}"
+        await self.mount(Failure(error, again, request_id=request_id), before=self._meta)
         self.state = ExchangeState.FAILED
         self._meta.update("")
 
