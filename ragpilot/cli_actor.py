@@ -183,8 +183,8 @@ def revoke(start: Start, name: str, fingerprint: str | None, *, allow_anonymous:
             f"{name} is the last actor of {file}, and stays. {ANONYMOUS}",
             hint="If that is meant: --allow-anonymous. Else add another actor first.",
         )
-    save(found, without_actor(found, place) if held is None else without_token(found, place, held),
-         home=environment.shared)  # fmt: skip
+    changed = without_actor(found, place) if held is None else without_token(found, place, held)
+    save(found, changed, home=environment.shared)
     out.note(f"Removed from {file}: {'the actor' if held is None else 'a token of'} {name}.")
     if held is not None and held.startswith("env:"):
         out.note(f"Unset {held.removeprefix('env:')} as well, wherever it is set.")

@@ -97,8 +97,8 @@ def sources(found: Sequence[Source]) -> None:
         line("\nSources:")
     for number, source in enumerate(found, start=1):
         stale = _STALE if source.stale else ""
-        line(f"[{number}] {place(source.file_path, source.start_line, source.end_line, source.symbol)}"
-             f" ({source.score:.2f}){stale}")  # fmt: skip
+        where = place(source.file_path, source.start_line, source.end_line, source.symbol)
+        line(f"[{number}] {where} ({source.score:.2f}){stale}")
 
 
 def hits(found: Sequence[Mapping[str, Any]]) -> None:

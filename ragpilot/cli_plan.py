@@ -56,8 +56,8 @@ def _known(target: Target) -> list[Part]:
 
 
 def _print(found: IngestPlan) -> None:
-    out.line(f"{found.corpus}: {counted(found.documents, 'document')} ({_size(found.bytes)}), "
-             f"{counted(found.chunks, 'chunk')}.")  # fmt: skip
+    documents, chunks = counted(found.documents, "document"), counted(found.chunks, "chunk")
+    out.line(f"{found.corpus}: {documents} ({_size(found.bytes)}), {chunks}.")
     for kind, number in found.documents_by_type.items():
         out.line(f"  {kind:<22} {counted(number, 'document'):>18} {counted(found.chunks_by_type[kind], 'chunk'):>18}")
     _print_reasons("Left out", found.left_out)
@@ -73,8 +73,8 @@ def _print(found: IngestPlan) -> None:
         out.note(f"Warning: {warning}")
     if found.documents:
         asked, all_in = _duration(found.seconds_to_searchable), _duration(found.seconds)
-        out.line(f"About {asked} until it can be asked about, {all_in} until every vector is in; "
-                 f"{_size(found.disk_bytes)} on disk.")  # fmt: skip
+        size = _size(found.disk_bytes)
+        out.line(f"About {asked} until it can be asked about, {all_in} until every vector is in; {size} on disk.")
     else:
         out.note(f"Nothing would be indexed in {found.corpus}.")
 

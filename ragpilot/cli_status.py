@@ -115,12 +115,12 @@ def _print_status(facts: dict[str, Any]) -> None:
         if not corpus["pointCount"]:
             out.line("  nothing indexed that you may read; `ragpilot index` indexes what there is")
             continue
-        out.line(f"  {counted(corpus['documents'], 'document')}, {counted(corpus['pointCount'], 'chunk')},"
-                 f" last indexed {corpus['lastIngestionTime']}")  # fmt: skip
+        documents, chunks = counted(corpus["documents"], "document"), counted(corpus["pointCount"], "chunk")
+        out.line(f"  {documents}, {chunks}, last indexed {corpus['lastIngestionTime']}")
         kinds = sorted(corpus["chunksBySourceType"].items(), key=lambda item: (-item[1], item[0]))
         out.line("  " + ", ".join(f"{number:,} {kind}" for kind, number in kinds))
-        out.line(f"  vectors: {corpus['headerShare']:.0%} of names, {corpus['bodyShare']:.0%} of texts;"
-                 f" {corpus['embedder']['name']}")  # fmt: skip
+        names, texts, embedder = corpus["headerShare"], corpus["bodyShare"], corpus["embedder"]["name"]
+        out.line(f"  vectors: {names:.0%} of names, {texts:.0%} of texts; {embedder}")
         bounds = corpus["bounds"]
         gate = "off" if bounds["gate"] is None else f"{bounds['gate']:.2f}"
         out.line(f"  floor {bounds['floor']:.2f} ({bounds['floorOrigin']}), gate {gate} ({bounds['gateOrigin']})")
