@@ -138,11 +138,7 @@ def table(rows: Sequence[Row]) -> str:
         named = label if figures.name in shared else figures.name
         cells.append([named, *(form.format(getattr(figures, name)) for _, name, form in _COLUMNS[1:])])
     widths = [max(len(line[column]) for line in cells) for column in range(len(_COLUMNS))]
-    lines = [
-        "  ".join(cell.ljust(width) if at == 0 else cell.rjust(width)
-                  for at, (cell, width) in enumerate(zip(line, widths, strict=True)))
-        for line in cells
-    ]  # fmt: skip
+    lines = ["  ".join([name.ljust(widths[0]), *map(str.rjust, figures, widths[1:])]) for name, *figures in cells]
     return "\n".join([*lines, *(f"not measured: {row.label}: {row.problem}" for row in rows if not row.figures)])
 
 
