@@ -33,10 +33,6 @@ OWNER_RECORD = "owner.json"
 SERVER_RECORD = "server.json"
 TOKEN = "token"  # noqa: S105 - the name of a file, not a token
 
-SERVED_HINT = (
-    "That server can be asked. One that the terminal UI or `--watch` has started leaves after ten idle minutes; to have"
-    " its place at once, end its process."
-)
 IN_USE_HINT = "Wait until it ends; beside a running `ragpilot serve`, commands share the index."
 
 ANSWER_SECONDS = 6.0
@@ -102,7 +98,7 @@ class OwnerLock:
             self._lock.acquire(timeout=LOCK_SECONDS, poll_interval=0.02)
         except Timeout:
             holder = _owner_record(self._state) or "another process"
-            hint = SERVED_HINT if isinstance(holder, Owner) and holder.role == "serve" else IN_USE_HINT
+            hint = _served(self._state, holder) if isinstance(holder, Owner) and holder.pid else IN_USE_HINT
             raise StoreInUseError(f"The index in {self._state} is in use by {holder}.", hint=hint) from None
         except OSError as error:
             if error.errno in _NOT_WRITABLE:
@@ -160,6 +156,19 @@ def owner(state: Path) -> Owner | None:
         if error.errno in _NOT_WRITABLE:
             return None
         raise StateError(f"The lock {path} cannot be looked at: {error}.") from None
+
+
+def _served(state: Path, holder: Owner) -> str:
+    """What to do about an index that is in use: of a server, how long it stays and what ends it."""
+    if holder.role != "serve":
+        return IN_USE_HINT
+    record = _server_record(state)
+    if record is not None and record.pid == holder.pid and record.idle_exit is not None:
+        leaves = (
+            f"It was started in the background and leaves {record.idle_exit / 60:.0f} minutes after its last question"
+        )
+        return f"That server can be asked. {leaves}; `kill {holder.pid}` ends it at once."
+    return f"That server can be asked. Ctrl-C where it runs, or `kill {holder.pid}`, ends it."
 
 
 def _not_writable(state: Path, reason: str) -> StateError:

@@ -129,6 +129,25 @@ def test_a_store_in_use_says_who_holds_it(tmp_path: Path) -> None:
         assert (tmp_path / "owner.json").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize(
+    ("idle_exit", "said"),
+    [
+        (600.0, "It was started in the background and leaves 10 minutes after its last question; `kill {}` ends it"),
+        (None, "Ctrl-C where it runs, or `kill {}`, ends it."),
+    ],
+)
+def test_a_server_in_the_way_is_ended_by_the_command_that_is_named(
+    tmp_path: Path, idle_exit: float | None, said: str
+) -> None:
+    with holder(tmp_path, "serve", "http://127.0.0.1:5200") as process:
+        record = {"address": "http://127.0.0.1:5200", "pid": process.pid, "started": "x", "idle_exit": idle_exit}
+        (tmp_path / "server.json").write_text(json.dumps(record))
+        (tmp_path / "server.json").chmod(0o600)
+        with pytest.raises(StoreInUseError) as caught:
+            OwnerLock(tmp_path, "index").acquire()
+    assert said.format(process.pid) in caught.value.hint
+
+
 @pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES])
 def test_a_folder_that_may_only_be_read_is_nobodys_and_its_index_cannot_be_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
