@@ -16,7 +16,7 @@ import httpx
 from httpx_sse import EventSource, ServerSentEvent, SSEError
 
 from ragpilot.config import is_loopback
-from ragpilot.errors import RagPilotError, ServerUnreachableError
+from ragpilot.errors import AuthenticationError, RagPilotError, ServerUnreachableError
 from ragpilot.events import (
     AnswerEvent,
     Done,
@@ -195,6 +195,13 @@ class Backend:
             body = json.loads(response.content)
             code, detail, hint = body["code"], body["detail"], body.get("hint") or ""
             message = detail.removesuffix(hint).rstrip()
+            if code == AuthenticationError.code:
+                # What the server says is for who writes a request by hand. Here it is known whether there was a token.
+                known = "Authorization" in self._client.headers
+                message = (
+                    f"The server at {self.base_url} {'knows nobody by this token' if known else 'asks for a token'}."
+                )
+                hint = "It is taken from RAGPILOT_TOKEN; `ragpilot actor add` and `actor token` make them."
             retry_after = response.headers.get("retry-after", "")
             return error_from_wire(
                 code,

@@ -165,7 +165,6 @@ async def test_a_broken_answer_is_an_error(reply: Reply, words: str) -> None:
         ("404 Not Found", "unknown_corpus", errors.UnknownCorpusError),
         ("409 Conflict", "index_mismatch", errors.IndexMismatchError),
         ("403 Forbidden", "forbidden", errors.PermissionDeniedError),
-        ("401 Unauthorized", "unauthenticated", errors.AuthenticationError),
         ("503 Service Unavailable", "store_unavailable", errors.StoreUnavailableError),
         ("503 Service Unavailable", "model_unavailable", errors.ChatModelUnavailableError),
         ("418 I'm a teapot", "of_a_later_version", RagPilotError),
@@ -176,6 +175,17 @@ async def test_problem_documents_become_errors_of_the_tree(status: str, code: st
         await ask(problem(status, code, "What happened. What to do.", hint="What to do."))
     assert type(raised.value) is kind
     assert (raised.value.message, raised.value.hint) == ("What happened.", "What to do.")
+
+
+@pytest.mark.asyncio
+async def test_a_token_that_is_missing_or_not_known_is_told_by_its_variable() -> None:
+    reply = problem(
+        "401 Unauthorized", "unauthenticated", "A known bearer token is needed: Authorization: Bearer TOKEN."
+    )
+    with pytest.raises(errors.AuthenticationError, match=r"asks for a token\. It is taken from RAGPILOT_TOKEN"):
+        await ask(reply)
+    with pytest.raises(errors.AuthenticationError, match="knows nobody by this token"):
+        await call(reply, Backend.health)
 
 
 @pytest.mark.asyncio
