@@ -20,8 +20,8 @@ from ragpilot.ingest.long_rows import shortened
 from ragpilot.ingest.manifest import Row
 from ragpilot.ingest.read import RawFile, Refusal, read_file, text_of
 from ragpilot.ingest.reasons import Reason
-from ragpilot.ingest.secret_names import is_secret_file
 from ragpilot.ingest.secrets import redact
+from ragpilot.ingest.secrets.file_names import is_secret_file
 from ragpilot.ingest.walk import FileEntry
 from ragpilot.lexical import document_vector
 from ragpilot.types import Chunk, Document, IndexedChunk, LeftOut, SparseVector

@@ -11,8 +11,8 @@ from ragpilot.ingest.access_files import is_access_file
 from ragpilot.ingest.prepare import size_limit
 from ragpilot.ingest.read import Refusal, read_file, text_of
 from ragpilot.ingest.roots import Root, known_roots, locate, place_of
-from ragpilot.ingest.secret_names import is_secret_file
 from ragpilot.ingest.secrets import redact
+from ragpilot.ingest.secrets.file_names import is_secret_file
 
 
 class SourceFiles:

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from ragpilot.ingest.secret_names import is_secret_file
 from ragpilot.ingest.secrets import redact
+from ragpilot.ingest.secrets.file_names import is_secret_file
 from tests.linear import assert_linear
 
 DICE = random.Random(11)  # noqa: S311 - the tokens below open nothing

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragpilot.ingest.secret_names import is_secret_file
-from ragpilot.ingest.secret_patterns import TOKEN_KINDS
 from ragpilot.ingest.secrets import redact
+from ragpilot.ingest.secrets.file_names import is_secret_file
+from ragpilot.ingest.secrets.token_kinds import TOKEN_KINDS
 from tests.linear import assert_linear
 
 DICE = random.Random(7)  # noqa: S311 - the tokens below open nothing

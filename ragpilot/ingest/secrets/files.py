@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ragpilot.ingest.secret_commands import VALUE, Found, literal_in, places
-from ragpilot.ingest.secret_looks import has_letters_and_digits
-from ragpilot.ingest.secret_placeholders import is_literal
+from ragpilot.ingest.secrets.looks import has_letters_and_digits
+from ragpilot.ingest.secrets.placeholders import is_literal
+from ragpilot.ingest.secrets.values import VALUE, Found, literal_in, places
 
 _TERRAFORM = re.compile(r"variable[ \t]{1,4}\"(?P<name>[\w-]{1,80})\"[ \t]{0,4}\{")
 _TERRAFORM_DEFAULT = re.compile(r"(?<![\w-])default[ \t]{0,40}=[ \t]{0,4}\"(?P<quoted>[^\s\"\\]{1,500})\"")

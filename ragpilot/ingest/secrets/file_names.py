@@ -29,24 +29,12 @@ _NAMES = frozenset(
     local.settings.json cookies.txt
     """.split()
 )
-_SUFFIXES = (
-    *(
-        ".pem",
-        ".key",
-        ".p12",
-        ".pfx",
-        ".p8",
-        ".pk8",
-        ".jks",
-        ".keystore",
-        ".truststore",
-        ".bks",
-        ".ppk",
-        ".kdb",
-        ".kdbx",
-    ),
-    *(".ovpn", ".gpg", ".pgp", ".agekey", ".keytab", ".tfstate", ".tfstate.backup", ".tfvars", ".tfvars.json"),
-    *(".mobileprovision", ".publishsettings", ".enc", ".vault", ".secret", ".secrets", ".credentials", ".htpasswd"),
+_SUFFIXES = tuple(
+    """
+    .pem .key .p12 .pfx .p8 .pk8 .jks .keystore .truststore .bks .ppk .kdb .kdbx .ovpn .gpg .pgp .agekey .keytab
+    .tfstate .tfstate.backup .tfvars .tfvars.json .mobileprovision .publishsettings .enc .vault .secret .secrets
+    .credentials .htpasswd
+    """.split()
 )
 _UNDER_FOLDERS = frozenset(
     {
@@ -79,23 +67,7 @@ _KEPT = re.compile(
 )
 """What editors and people keep of a file that they change."""
 _OF_SSH = frozenset({"config", "known_hosts", "authorized_keys", "environment", "rc", "known_hosts.old"})
-_CODE = (
-    ".py",
-    ".ts",
-    ".tsx",
-    ".js",
-    ".jsx",
-    ".mjs",
-    ".go",
-    ".rs",
-    ".java",
-    ".kt",
-    ".cs",
-    ".rb",
-    ".php",
-    ".md",
-    ".d.ts",
-)
+_CODE = tuple(".py .ts .tsx .js .jsx .mjs .go .rs .java .kt .cs .rb .php .md .d.ts".split())
 
 
 def is_secret_file(path: str) -> bool:

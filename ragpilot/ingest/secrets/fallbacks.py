@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ragpilot.ingest.secret_commands import QUOTED, Found, places
-from ragpilot.ingest.secret_settings import KIND, is_secret_of
+from ragpilot.ingest.secrets.settings import KIND, is_secret_of
+from ragpilot.ingest.secrets.values import QUOTED, Found, places
 
 _ANCHORS = ("environ", "getenv", "process.env", "import.meta.env", "ENV[", "ENV.fetch", "env(", "config(", "Getenv(")
 _LOOKUP = re.compile(

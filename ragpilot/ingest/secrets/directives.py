@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ragpilot.ingest.secret_commands import QUOTED, VALUE, Found, literal_in, places
-from ragpilot.ingest.secret_looks import looks_random
-from ragpilot.ingest.secret_settings import KIND, is_secret_of
+from ragpilot.ingest.secrets.looks import looks_random
+from ragpilot.ingest.secrets.settings import KIND, is_secret_of
+from ragpilot.ingest.secrets.values import QUOTED, VALUE, Found, literal_in, places, value_group
 
 _DIRECTIVE = re.compile(
     r"(?:^[ \t]{0,40}(?:#[ \t]{0,8}define[ \t]{1,8})?|[;{][ \t]{1,4}|\((?:setq|setf|def\w{0,10})[ \t]{1,4})"
@@ -44,9 +44,8 @@ def find_in_directives(text: str, lowered: str) -> Iterator[Found]:
                     yield *match.span("quoted"), KIND
         for place in places(text, ("set",)):
             given = _SET.match(text, place)
-            value = "" if given is None else given["bare"] if given["quoted"] is None else given["quoted"]
-            if given is not None and is_secret_of(given["name"], value):
-                yield *given.span("bare" if given["quoted"] is None else "quoted"), KIND
+            if given is not None and is_secret_of(given["name"], given[value_group(given)]):
+                yield *given.span(value_group(given)), KIND
     for match in _DAEMON.finditer(text) if any(part in text for part in _DAEMON_WORDS) else ():
         yield from literal_in(match, KIND)
     for match in _COOKIE.finditer(text) if "ookie:" in lowered else ():

@@ -8,22 +8,16 @@ an option by chance.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ragpilot.ingest.secret_looks import has_letters_and_digits
-from ragpilot.ingest.secret_placeholders import is_literal
-
-Found = tuple[int, int, str]
-"""Where a secret begins and ends, and its kind."""
+from ragpilot.ingest.secrets.looks import has_letters_and_digits
+from ragpilot.ingest.secrets.placeholders import is_literal
+from ragpilot.ingest.secrets.values import BARE, QUOTED, VALUE, Found, literal_in, places, value_group
 
 KIND = "command-password"
 
-QUOTED = r"(?P<quote>\\?[\"'])(?P<quoted>(?:[^\n\"'\\]|\\(?![\"'])){1,200})(?P=quote)"
-"""Also within a string: ``\\"…\\"``."""
-_BARE = r"(?P<bare>[^\s\"'`|;&<>(){}\[\],\\]{1,200})"
-VALUE = f"(?:{QUOTED}|{_BARE})"
 _NEXT = r"(?:[ \t]{1,8}|=|[ \t]{0,4}\\\n[ \t]{0,40}|[\"'],\s{1,40}(?=[\"']))"
 """Between an option and its value: blanks, a continued line, or the middle of a list of arguments."""
 _USER_AND = (
@@ -101,7 +95,7 @@ _COMMANDS = (
     _command(
         "sqlplus|sqlldr|expdp|impdp|rman", re.compile(r"(?<![\w/.])[A-Za-z]\w{0,40}/(?P<bare>[^\s\"'`/@|;&<>]{1,200})@")
     ),
-    _command("lftp", re.compile(rf"(?<![\w-])-u[ \t]{{1,4}}[\"']?[^\s,\"']{{1,80}},{_BARE}")),
+    _command("lftp", re.compile(rf"(?<![\w-])-u[ \t]{{1,4}}[\"']?[^\s,\"']{{1,80}},{BARE}")),
     _command(
         "kubectl|oc",
         re.compile(rf"(?<![\w-])--from-literal(?:=|[ \t]{{1,4}})[\"']?[\w.-]{{1,100}}={VALUE}"),
@@ -111,7 +105,7 @@ _COMMANDS = (
     _command("zip|unzip", _option("-P")),
     _command("7z", _option("-p", ""), rest="[ar]?"),
     _command("keytool|jarsigner|apksigner", _option("-{1,2}(?:storepass|keypass|srcstorepass|deststorepass)")),
-    _command("openssl", re.compile(rf"(?<![\w-])pass:{_BARE}")),
+    _command("openssl", re.compile(rf"(?<![\w-])pass:{BARE}")),
     _command("smbclient|rpcclient", _option("-U|--user", _EITHER, _USER_AND.replace(":", "%").replace("(?%", "(?:"))),
     _command(
         "htpasswd",
@@ -162,7 +156,7 @@ def find_in_commands(text: str, lowered: str) -> Iterator[Found]:
                 yield from literal_in(match, KIND)
     for place in places(text, ("-H", "--header")):
         if header := _HEADER.match(text, place):
-            yield from _in_header(text, *header.span("bare" if header["quoted"] is None else "quoted"))
+            yield from _in_header(text, *header.span(value_group(header)))
     for match in _ECHOED.finditer(text) if "echo" in text else ():
         user, colon, _ = match["bare"].partition(":")
         start, end = match.span("bare")
@@ -170,22 +164,6 @@ def find_in_commands(text: str, lowered: str) -> Iterator[Found]:
             start = start + len(user) + 1 if colon else end
         if is_literal(text[start:end]):
             yield start, end, KIND
-
-
-def literal_in(match: re.Match[str], kind: str) -> Iterator[Found]:
-    """The value of a match of ``VALUE``, where it is a literal."""
-    group = "bare" if match.groupdict().get("bare") is not None else "quoted"
-    if is_literal(match[group]):
-        yield *match.span(group), kind
-
-
-def places(text: str, anchors: Iterable[str]) -> Iterator[int]:
-    """Where each of some words stands in a text, one word after the other."""
-    for anchor in anchors:
-        at = text.find(anchor)
-        while at >= 0:
-            yield at
-            at = text.find(anchor, at + len(anchor))
 
 
 def _in_header(text: str, start: int, end: int) -> Iterator[Found]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ragpilot.ingest.secret_commands import VALUE, Found
-from ragpilot.ingest.secret_looks import has_letters_and_digits, is_jumbled, is_mixed, is_words, looks_random
-from ragpilot.ingest.secret_placeholders import is_literal
+from ragpilot.ingest.secrets.looks import has_letters_and_digits, is_jumbled, is_mixed, is_words, looks_random
+from ragpilot.ingest.secrets.placeholders import is_literal
+from ragpilot.ingest.secrets.values import VALUE, Found, value_group
 
 KIND = "assigned-secret"
 
@@ -74,7 +74,7 @@ def find_in_settings(text: str, lowered: str) -> Iterator[Found]:
                 start = at - 1 if text[at - 1 : at] in ("'", '"') else at
                 entry = expression.match(text, start)
                 if entry is not None:
-                    group = "bare" if entry["quoted"] is None else "quoted"
+                    group = value_group(entry)
                     if is_secret_of(entry["name"], entry[group]):
                         yield *entry.span(group), KIND
                 at = text.find(first, at + len(first))

@@ -7,8 +7,8 @@ import binascii
 import re
 from collections.abc import Iterator
 
-from ragpilot.ingest.secret_commands import QUOTED, VALUE, Found, literal_in, places
-from ragpilot.ingest.secret_placeholders import is_literal
+from ragpilot.ingest.secrets.placeholders import is_literal
+from ragpilot.ingest.secrets.values import QUOTED, VALUE, Found, literal_in, places, value_group
 
 _READ_BY_PROGRAMS = re.compile(
     r"PGPASSWORD|MYSQL_PWD|SSHPASS|REDISCLI_AUTH|(?:RESTIC|REDIS|VAULT)_PASSWORD|(?:BORG|GPG)_PASSPHRASE"
@@ -46,7 +46,7 @@ _ENCODED_PAIR = re.compile(
 """What registries' settings keep: a name and a password, in Base64."""
 
 
-def find_in_places(text: str, lowered: str) -> Iterator[Found]:
+def find_in_variables(text: str, lowered: str) -> Iterator[Found]:
     """Passwords by their places. ``lowered``: the text in lower case, letter for letter. Linear in its length."""
     if any(part in text for part in ("PASS", "PWD", "REDISCLI_AUTH")):
         for match in _VARIABLE.finditer(text):
@@ -78,7 +78,7 @@ def _matches_at(
 def _is_password(match: re.Match[str], text: str) -> bool:
     """Whether a variable is there for a password and is given one; one of no known program, if it looks like one."""
     name, joint, quoted = match["name"], match["joint"], match["quoted"]
-    value = match["bare"] if quoted is None else quoted
+    value = match[value_group(match)]
     if not joint.strip() and not _DOCKERFILE.search(text, max(0, match.start() - _FARTHEST), match.start()):
         return False
     if _READ_BY_PROGRAMS.fullmatch(name):

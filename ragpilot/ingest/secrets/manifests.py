@@ -8,8 +8,8 @@ import re
 from collections.abc import Generator, Iterator
 from itertools import pairwise
 
-from ragpilot.ingest.secret_commands import Found
-from ragpilot.ingest.secret_placeholders import is_literal
+from ragpilot.ingest.secrets.placeholders import is_literal
+from ragpilot.ingest.secrets.values import Found
 
 KIND = "kubernetes-secret"
 

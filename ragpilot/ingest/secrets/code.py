@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ragpilot.ingest.secret_commands import Found, literal_in, places
-from ragpilot.ingest.secret_looks import is_words, looks_random
-from ragpilot.ingest.secret_placeholders import is_literal
+from ragpilot.ingest.secrets.looks import is_words, looks_random
+from ragpilot.ingest.secrets.placeholders import is_literal
+from ragpilot.ingest.secrets.values import Found, literal_in, places
 
 KIND = "assigned-secret"
 

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from itertools import pairwise
 
-from ragpilot.ingest.secret_placeholders import is_placeholder
+from ragpilot.ingest.secrets.placeholders import is_placeholder
 
 _HEX = re.compile(r"[0-9a-fA-F]{32,}")
 _WORDLIKE = re.compile(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ragpilot.ingest.secret_commands import QUOTED, VALUE, Found, literal_in, places
-from ragpilot.ingest.secret_looks import looks_random
-from ragpilot.ingest.secret_settings import KIND, is_password_key, is_secret_of
+from ragpilot.ingest.secrets.looks import looks_random
+from ragpilot.ingest.secrets.settings import KIND, is_password_key, is_secret_of
+from ragpilot.ingest.secrets.values import QUOTED, VALUE, Found, literal_in, places, value_group
 
 _BUILDERS = ("apikey(", "secretkey(", "clientsecret(", "authtoken(", "accesstoken(", "privatekey(", "signingkey(")
 _BUILT = re.compile(r"(?P<name>[A-Za-z]{6,14})\(\s{0,20}" + QUOTED + r"\s{0,20}\)")
@@ -45,8 +45,7 @@ def find_in_arguments(text: str, lowered: str) -> Iterator[Found]:
     for place in places(text, ("--set",)):
         pairs = _HELM.match(text, place)
         for pair in _HELM_PAIR.finditer(text, *pairs.span("pairs")) if pairs else ():
-            value = pair["bare"] if pair["quoted"] is None else pair["quoted"]
-            if is_password_key(pair["name"]) or is_secret_of(pair["name"], value):
+            if is_password_key(pair["name"]) or is_secret_of(pair["name"], pair[value_group(pair)]):
                 yield from literal_in(pair, KIND)
 
 

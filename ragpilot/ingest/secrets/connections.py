@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from ragpilot.ingest.secret_commands import Found, literal_in, places
-from ragpilot.ingest.secret_looks import has_letters_and_digits
-from ragpilot.ingest.secret_placeholders import is_literal, is_placeholder
+from ragpilot.ingest.secrets.looks import has_letters_and_digits
+from ragpilot.ingest.secrets.placeholders import is_literal, is_placeholder
+from ragpilot.ingest.secrets.values import Found, literal_in, places
 
 KIND = "connection-password"
 
