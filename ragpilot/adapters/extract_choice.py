@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ragpilot.adapters.extract_code import imports_in
-from ragpilot.adapters.extract_markup import clean_lines
+from ragpilot.adapters.extract_markup import clean_lines, comment_sign, language_of
+from ragpilot.adapters.extract_notices import notice_in
 from ragpilot.adapters.extract_words import Words
 from ragpilot.types import Chunk, ContextBlock
 
@@ -64,13 +65,13 @@ class Passage:
             end = block.hit.chunk.end_line
         return lines
 
-    @property
-    def substantial(self) -> bool:
-        """Whether it holds more than imports and brackets, or a heading."""
+    def substantial(self, words: Words) -> bool:
+        """Whether it holds more than a notice of copyright, imports and brackets, or a heading."""
         if self.chunk.source_type == "docs-markdown":
             return any(re.search(r"\w", line) for line in self.lines if not line.startswith("#"))
-        imports = imports_in(self.lines)
-        rows = (line for at, line in enumerate(self.lines) if at not in imports)
+        notice = notice_in(self.lines, comment_sign(language_of(self.chunk)), words)
+        beside = {*imports_in(self.lines), *notice}
+        rows = (line for at, line in enumerate(self.lines) if at not in beside)
         return any(re.search(r"\w", row) and not _PREAMBLE.match(row) for row in rows)
 
 
@@ -84,8 +85,8 @@ def choose(blocks: Sequence[ContextBlock], words: Words) -> tuple[list[Passage],
     strengths = [max(_strength(block, words) for block in passage.blocks) for passage in passages]
     least = max(strengths, default=0.0) - NEAR
     near = [passage for at, passage in enumerate(passages) if at == 0 or strengths[at] >= least]
-    substantial = [passage for passage in near if passage.substantial][:MOST]
-    chosen = substantial or [passage for passage in passages if passage.substantial][:1] or passages[:1]
+    substantial = [passage for passage in near if passage.substantial(words)][:MOST]
+    chosen = substantial or [passage for passage in passages if passage.substantial(words)][:1] or passages[:1]
     return chosen, [passage for passage in passages if passage not in chosen]
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from ragpilot.adapters.extract_markup import WIDEST, around, comment_sign, gap_mark
+from ragpilot.adapters.extract_notices import notice_in
 from ragpilot.adapters.extract_opening import opening_of
 from ragpilot.adapters.extract_words import Words
 
@@ -51,10 +52,10 @@ def excerpt(lines: Sequence[str], words: Words, language: str, *, limit: int, be
     """
     lines = dedented(lines)
     selection = _Selection(lines, limit)
-    if len(lines) <= limit:
-        selection.shown.update(range(len(lines)))
-    else:
-        _select(selection, words, comment_sign(language), begins=begins)
+    sign = comment_sign(language)
+    notice = notice_in(lines, sign, words)
+    if not selection.add(at for at in range(len(lines)) if at not in notice):
+        _select(selection, words, sign, notice, begins=begins)
     return [_fitting(line, words) for line in selection.rows(gap_mark(language))]
 
 
@@ -72,9 +73,9 @@ def imports_in(lines: Sequence[str]) -> set[int]:
     return found
 
 
-def _select(selection: _Selection, words: Words, sign: str, *, begins: bool) -> None:
+def _select(selection: _Selection, words: Words, sign: str, notice: range, *, begins: bool) -> None:
     lines = selection.lines
-    imports = imports_in(lines) if sign else set()  # prose may well begin a line with "use"
+    imports = {*notice, *(imports_in(lines) if sign else ())}  # prose may well begin a line with "use"
     anchors: list[int] = []
     if begins:
         opening = opening_of(lines, sign)
@@ -86,7 +87,7 @@ def _select(selection: _Selection, words: Words, sign: str, *, begins: bool) -> 
         if selection.add([at, *_enclosing(lines, at)]) or selection.add([at]):
             anchors.insert(0, at)
     for gap in sorted(selection.gaps(), key=len):
-        if len(gap) <= NARROW:
+        if len(gap) <= NARROW and not {*notice} & {*gap}:
             selection.add(gap)
     for distance in range(1, len(lines)):
         for anchor in anchors or [-1]:

@@ -29,7 +29,7 @@ class Opening:
 def opening_of(lines: Sequence[str], sign: str) -> Opening:
     """Where the thing that begins here is declared, and the first paragraph of what is said about it."""
     start, before = 0, range(0)
-    while start < len(lines) and (found := _comment(lines, start, sign)):
+    while start < len(lines) and (found := comment_at(lines, start, sign)):
         before, start = found, found.stop
         while start < len(lines) and not lines[start].strip():
             start += 1
@@ -51,7 +51,7 @@ def _signature_end(lines: Sequence[str], start: int) -> int:
     return end + 1
 
 
-def _comment(lines: Sequence[str], start: int, sign: str) -> range | None:
+def comment_at(lines: Sequence[str], start: int, sign: str) -> range | None:
     """The comment that begins at ``start``: a block, or a run of lines that open with ``sign``."""
     text = lines[start].lstrip()
     if text.startswith(("/*", "<!--", "(*")):
