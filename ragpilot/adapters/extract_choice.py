@@ -82,11 +82,11 @@ def choose(blocks: Sequence[ContextBlock], words: Words) -> tuple[list[Passage],
         if not any(_repeats(block, other) for other in distinct):
             distinct.append(block)
     passages = sorted(_joined(distinct), key=lambda passage: passage.numbers[0])
-    strengths = [max(_strength(block, words) for block in passage.blocks) for passage in passages]
+    # What says nothing is no measure for the others, however well its name fits the question.
+    telling = [passage for passage in passages if passage.substantial(words)] or passages[:1]
+    strengths = [max(_strength(block, words) for block in passage.blocks) for passage in telling]
     least = max(strengths, default=0.0) - NEAR
-    near = [passage for at, passage in enumerate(passages) if at == 0 or strengths[at] >= least]
-    substantial = [passage for passage in near if passage.substantial(words)][:MOST]
-    chosen = substantial or [passage for passage in passages if passage.substantial(words)][:1] or passages[:1]
+    chosen = [passage for at, passage in enumerate(telling) if at == 0 or strengths[at] >= least][:MOST]
     return chosen, [passage for passage in passages if passage not in chosen]
 
 

@@ -34,6 +34,13 @@ def test_a_passage_of_notice_and_imports_gives_way_to_one_that_says_something() 
     assert answer.endswith("Also: [1] `bash.go:1-12`")
 
 
+def test_what_says_nothing_is_no_measure_for_what_is_near() -> None:
+    other = chunk("zsh.go", "func zsh() {\n\tbash()\n}", symbol="zsh", start=5, end=7, source_type="code-go")
+    answer = extract(prompt("how does bash complete?", OPENING, BODY, other, scores=(0.95, 0.7, 0.78)), PLENTY)
+    assert "**complete** `bash.go:30-32` [2]" in answer
+    assert "**zsh** `zsh.go:5-7` [3]" in answer
+
+
 @pytest.mark.parametrize("constants", [1, 40])
 def test_a_notice_before_something_else_is_a_mark(constants: int) -> None:
     text = f"{APACHE}\n\n" + "\n".join(f"const bash{at} = {at}" for at in range(constants))
