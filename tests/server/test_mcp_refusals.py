@@ -169,7 +169,7 @@ async def test_what_nobody_foresaw_is_in_the_log_and_not_in_the_answer(caplog: p
 async def test_a_silent_model_meets_its_limit_and_a_full_queue_says_so() -> None:
     chat = ScriptedChatModel(gate=asyncio.Semaphore(0))
     settings = settings_of(
-        server=ServerSettings(max_running=1, max_waiting=0), chat=ChatSettings(idle_seconds=0.5, total_seconds=20)
+        server=ServerSettings(max_running=1, max_waiting=0), chat=ChatSettings(idle_seconds=2, total_seconds=20)
     )
     async with running(await Stand(chat=chat, settings=settings).app()) as server, agent(address(server)) as client:
         first = asyncio.create_task(client.call_tool("ask", {"question": "context budget"}))
@@ -178,7 +178,7 @@ async def test_a_silent_model_meets_its_limit_and_a_full_queue_says_so() -> None
         assert full.is_error
         assert "more are not taken" in text_of(full)
         assert not (await client.call_tool("rag_query", {"question": "context budget"})).is_error
-        assert text_of(await first) == "The model was silent for 0.5 s (chat.idle_seconds)."
+        assert text_of(await first) == "The model was silent for 2 s (chat.idle_seconds)."
         await until(lambda: chat.ended == 1)
 
 
