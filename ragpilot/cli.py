@@ -289,7 +289,8 @@ def run(arguments: list[str]) -> int:
             return result if isinstance(result, int) else DONE
         return DONE
     except click.ClickException as error:
-        error.show()
+        with suppress(OSError):  # where not even that can be written, the exit code says it
+            error.show()
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
@@ -307,8 +308,17 @@ def run(arguments: list[str]) -> int:
         out.problem(error)
         return WRONG_USE if isinstance(error, ConfigError | InvalidRequestError) else FAILED
     except Exception as error:  # noqa: BLE001 - the outermost handler: the user is told, and where to read on
-        _unexpected(error)
+        if isinstance(error, OSError) and _is_of_printing(error):
+            out.problem(out.unwritable(error))
+            out.mute()
+        else:
+            _unexpected(error)
         return FAILED
+
+
+def _is_of_printing(error: OSError) -> bool:
+    """Whether help or a version, which click prints by itself, could not be written."""
+    return any(frame.f_code is click.echo.__code__ for frame, _ in traceback.walk_tb(error.__traceback__))
 
 
 def _question(words: tuple[str, ...]) -> str:

@@ -82,7 +82,12 @@ def _write(stream: TextIO, text: str) -> None:
     except BrokenPipeError:
         raise PipeClosed from None
     except OSError as error:
-        raise OutputError(f"The output cannot be written: {error.strerror or error}.") from None
+        raise unwritable(error) from None
+
+
+def unwritable(error: OSError) -> OutputError:
+    """What a stream that refuses what is written to it means."""
+    return OutputError(f"The output cannot be written: {error.strerror or error}.")
 
 
 def mute() -> None:

@@ -44,7 +44,9 @@ def shell(command: str) -> subprocess.CompletedProcess[str]:
 
 
 @needs_full
-@pytest.mark.parametrize("command", ["status", "status --json", "ask 'what is it?'"])
+@pytest.mark.parametrize(
+    "command", ["status", "status --json", "ask 'what is it?'", "--help", "--version", "index --help", "actor --help"]
+)
 def test_a_result_that_finds_no_room_is_told(work: Path, command: str) -> None:
     run = shell(f"ragpilot {command} > /dev/full")
     assert run.stderr.splitlines()[-1] == "Error: The output cannot be written: No space left on device."
@@ -56,6 +58,13 @@ def test_a_closed_stdout_is_told(work: Path) -> None:
     run = shell("ragpilot status >&-")
     assert run.stderr == "Error: The output cannot be written: Bad file descriptor.\n"
     assert run.returncode == 1
+
+
+@needs_full
+def test_wrong_use_that_cannot_be_told_is_wrong_use(work: Path) -> None:
+    run = shell("ragpilot --no-such-option 2> /dev/full")
+    assert (run.returncode, run.stdout) == (2, "")
+    assert not (work.parent / "home" / "error.log").exists()
 
 
 @pytest.mark.parametrize("redirection", ["2>&-", pytest.param("2>/dev/full", marks=needs_full), "<&-"])
