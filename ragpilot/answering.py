@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from copy import copy
+from functools import partial
 from typing import Any
 
 from ragpilot.citations import citation_line, mark_cited, sources_of
@@ -14,12 +15,14 @@ from ragpilot.config import Settings
 from ragpilot.corpora import resolve_corpus
 from ragpilot.errors import ChatModelError, RagPilotError
 from ragpilot.events import Answer, AnswerEvent, Done, Failed, Sources, Token
+from ragpilot.follow_up import Need, is_answerable, topic_of
 from ragpilot.found import NOTHING_READABLE, Retrieval
 from ragpilot.freshness import Freshness
 from ragpilot.logs import log_unexpected
 from ragpilot.ports import ChatModel, TokenCounter
 from ragpilot.prompting import BuiltPrompt, build_prompt
 from ragpilot.retrieval import Retriever
+from ragpilot.routing import Intent
 from ragpilot.types import NOT_FOUND_ANSWER, UNKNOWN_ANSWER_PREFIX, Actor, AskRequest, Hit, ModelUsage, Outcome, Source
 
 logger = logging.getLogger(__name__)
@@ -90,10 +93,7 @@ class AskService:
         started = time.perf_counter()
         actor.need("ask")
         corpus = resolve_corpus(self._settings, actor, request.corpus)
-        focus = (*request.focus, request.page) if request.page else request.focus
-        found = await self._retriever.search(
-            actor, request.question, corpus=corpus.name, top_k=request.top_k, focus=focus
-        )
+        found, searched = await self._search(actor, request, corpus.name)
         if not found.hits:
             yield Token(NOT_FOUND_ANSWER)
             yield Sources(())
@@ -107,6 +107,7 @@ class AskService:
             window=self._chat.context_window,
             answer_tokens=self._settings.chat.max_answer_tokens,
             turns=request.conversation,
+            searched=searched,
         )
         pieces: list[str] = []
         first_token: float | None = None
@@ -138,6 +139,26 @@ class AskService:
             answer=answer,
             usage=usage[-1] if usage else None,
         )
+
+    async def _search(self, actor: Actor, request: AskRequest, corpus: str) -> tuple[Retrieval, str]:
+        """What the question finds, or what it finds with the earlier question that it goes on from, and that search."""
+        focus = (*request.focus, request.page) if request.page else request.focus
+        search = partial(self._retriever.search, actor, corpus=corpus, top_k=request.top_k, focus=focus)
+        alone = await search(request.question)
+        topic = topic_of(request.question, request.conversation)
+        if (
+            topic is None
+            or alone.plan.intent == Intent.SMALL_TALK
+            or (alone.hits and topic.need == Need.IF_REFUSED)
+            or not is_answerable(request.question, topic.need, alone.unknown)
+        ):
+            return alone, ""
+        searched = f"{topic.question} {request.question}"
+        together = await search(searched)
+        better_alone = topic.need != Need.ALWAYS and alone.hits and alone.evidence > together.evidence
+        if not together.hits or better_alone:
+            return alone, ""
+        return together, searched
 
     def _generate(
         self, found: Retrieval, built: BuiltPrompt, report: Callable[[ModelUsage], None]
@@ -178,7 +199,7 @@ class AskService:
             request_id=request.request_id,
             model=self._chat.identity.name if called else None,
             extract=called and self._chat.identity.extract,
-            plan=_plan_on_wire(found),
+            plan=_plan_on_wire(found, built.prompt.searched if built else ""),
             receipt=_receipt(found, built),
             near_misses=found.near_misses,
             unsupported=unsupported,
@@ -189,9 +210,10 @@ class AskService:
         )
 
 
-def _plan_on_wire(found: Retrieval) -> dict[str, Any]:
+def _plan_on_wire(found: Retrieval, searched: str) -> dict[str, Any]:
     plan, bounds = found.plan, found.bounds
     return {
+        **({"searched": searched} if searched else {}),
         "intent": plan.intent,
         "topK": plan.k,
         "strictness": plan.strictness,

@@ -33,6 +33,8 @@ class Retrieval:
     readable: int = 0
     timings: dict[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    unknown: frozenset[str] = frozenset()
+    """Terms of the question that stand in nothing the actor may read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,11 +80,12 @@ def build_prompt(
     window: int,
     answer_tokens: int,
     turns: Sequence[Turn] = (),
+    searched: str = "",
 ) -> BuiltPrompt:
     """Put as many hits as fit, best first, under ``budget`` tokens and the model's ``window``.
 
-    Lower-ranked hits are cut first. Raises InvalidRequestError when question and system text alone leave no room
-    for an answer.
+    Lower-ranked hits are cut first. ``searched`` is what found them, where that is more than the question.
+    Raises InvalidRequestError when question and system text alone leave no room for an answer.
     """
     kept_turns, dropped_turns = _recent(turns, counter)
     fixed = counter.count(SYSTEM_TEXT) + counter.count(question) + FRAME_TOKENS
@@ -106,7 +107,7 @@ def build_prompt(
     if dropped_turns:
         warnings.append(f"{dropped_turns} earlier turns of the conversation did not fit and were left out.")
     tokens = fixed + sum(block.tokens for block in blocks)
-    prompt = Prompt(SYSTEM_TEXT, blocks, question, tuple(kept_turns), tokens=tokens)
+    prompt = Prompt(SYSTEM_TEXT, blocks, question, tuple(kept_turns), tokens=tokens, searched=searched)
     return BuiltPrompt(prompt, fates, tuple(warnings))
 
 

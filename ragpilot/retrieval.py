@@ -135,9 +135,10 @@ class Retriever:
         ranked = ranking.rank([*candidates, *further], asked, plan, self._weights)
         evidence = self._evidence(question, ranked, statistics)
         found = Found(ranked, bounds, evidence, frozenset(candidate.chunk.id for candidate in further), warnings)
+        unknown = frozenset(term for term in question_terms(question) if not statistics.frequencies.get(term_id(term)))
         if not found.passes_gate:
             watch.lap("rank")
-            return self._result((), found, plan, statistics, watch)
+            return self._result((), found, plan, statistics, unknown, watch)
         chosen = self._choose(found, plan)
         if len(chosen) < plan.k and statistics.total > len(candidates):
             broad = replace(plan, source_types=frozenset(), depth=plan.depth * BROADER)
@@ -152,7 +153,7 @@ class Retriever:
             for at, item in enumerate(chosen, start=1)
         )
         watch.lap("rank")
-        return self._result(hits, found, plan, statistics, watch)
+        return self._result(hits, found, plan, statistics, unknown, watch)
 
     async def _check_identity(self, corpus: str) -> None:
         info = await self._store.describe(corpus)
@@ -216,6 +217,7 @@ class Retriever:
         found: Found,
         plan: RetrievalPlan,
         statistics: TermStatistics,
+        unknown: frozenset[str],
         watch: _Stopwatch,
     ) -> Retrieval:
         return Retrieval(
@@ -228,6 +230,7 @@ class Retriever:
             readable=statistics.total,
             timings=watch.laps,
             warnings=found.warnings,
+            unknown=unknown,
         )
 
 

@@ -355,6 +355,8 @@ class Prompt:
     turns: tuple[Turn, ...] = ()
     tokens: int = 0
     """Everything together, by the project's token counter."""
+    searched: str = ""
+    """What the blocks were searched for, where the question goes on from an earlier one; no message holds it."""
 
     def messages(self) -> list[ChatMessage]:
         """Render as chat messages: system text, earlier turns, then context blocks and question."""

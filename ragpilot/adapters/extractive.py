@@ -70,7 +70,7 @@ def extract(prompt: Prompt, max_chars: int, label: str = LABEL) -> str:
     """The whole answer, of at most about ``max_chars`` characters; ``label`` is its first line."""
     if not prompt.blocks:
         return NOT_FOUND_ANSWER
-    words = Words(prompt.question, prompt.blocks)
+    words = Words(prompt.searched or prompt.question, prompt.blocks)
     chosen, others = choose(prompt.blocks, words)
     rows = [label, ""]
     left = ANSWER_ROWS

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from ragpilot.config import CorpusSettings, RetrievalSettings, Settings
+from ragpilot.events import Answer
+from ragpilot.follow_up import Need, Topic, is_answerable, topic_of
+from ragpilot.types import Actor, Outcome, Turn
+from tests.builders import chunk, request
+from tests.corpus import Corpus
+from tests.fakes import ANN, BOB, ScriptedChatModel
+
+FIRST = "How does the throttle middleware limit requests?"
+
+
+def talk(*exchanges: tuple[str, str]) -> tuple[Turn, ...]:
+    return tuple(turn for asked, said in exchanges for turn in (Turn("user", asked), Turn("assistant", said)))
+
+
+TALK = talk((FIRST, "By tokens; what waits stands in a backlog [1]."))
+
+
+@pytest.mark.parametrize(
+    "question", ["why?", "how?", "and then?", "explain this", "where?", "is it?", "how does that work?"]
+)
+def test_what_names_nothing_needs_a_topic(question: str) -> None:
+    assert topic_of(question, TALK) == Topic(FIRST, Need.ALWAYS)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what calls it?",
+        "where are they tested?",
+        "who sets this limit?",
+        "and the timeout?",
+        "what about websockets?",
+        "which of these fail?",
+        "show me an example",
+        "what is the difference to the other one?",
+        "but when does the queue overflow?",
+    ],
+)
+def test_what_points_back_has_a_topic(question: str) -> None:
+    assert topic_of(question, TALK) == Topic(FIRST, Need.RATHER)
+
+
+@pytest.mark.parametrize(
+    "question", ["how do I install it?", "is this licensed?", "what happens when the backlog is full?"]
+)
+def test_what_may_stand_by_itself_has_a_topic_for_where_it_finds_nothing(question: str) -> None:
+    assert topic_of(question, TALK) == Topic(FIRST, Need.IF_REFUSED)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where are cookies parsed?",
+        "what does this project do?",
+        "which class parses the headers that clients send?",
+        "Router.Mount",
+        "what is in README.md",
+        "URLParam",
+        "who wrote hamlet?",
+    ],
+)
+def test_what_stands_by_itself_has_no_topic(question: str) -> None:
+    assert topic_of(question, TALK) is None
+
+
+def test_without_an_earlier_question_there_is_no_topic() -> None:
+    assert topic_of("why?", ()) is None
+    assert topic_of("why?", (Turn("assistant", "Hello."), Turn("user", "  "))) is None
+
+
+def test_the_topic_is_the_latest_question_that_stood_by_itself() -> None:
+    later = talk((FIRST, "By tokens."), ("what calls it?", "The router."), ("why?", "So it is."))
+    assert topic_of("and in the tests?", later) == Topic(FIRST, Need.RATHER)
+    changed = talk((FIRST, "By tokens."), ("Where are cookies parsed?", "In jar.go."), ("why?", "So it is."))
+    assert topic_of("what calls it?", changed) == Topic("Where are cookies parsed?", Need.RATHER)
+    assert topic_of("why?", talk(("what is it?", "A router."))) == Topic("what is it?", Need.ALWAYS)
+
+
+def test_a_long_question_is_searched_for_again_in_part() -> None:
+    found = topic_of("what calls it?", talk(("throttle " * 5_000, "By tokens.")))
+    assert found is not None
+    assert len(found.question) == 300
+
+
+def test_what_is_about_something_else_stays_unanswered() -> None:
+    assert not is_answerable("how does it make bread?", Need.RATHER, {"bread"})
+    assert is_answerable("and which tests cover it?", Need.RATHER, {"cover"})
+    assert is_answerable("what happens when the backlog is full?", Need.IF_REFUSED, {"happen"})
+    assert not is_answerable("how do I limit my spending?", Need.IF_REFUSED, {"spend"})
+    assert is_answerable("why?", Need.ALWAYS, frozenset())
+
+
+# --- through the service
+
+THROTTLE = chunk("web/throttle.py", "throttle middleware limits requests by tokens", header="throttle middleware")
+JAR = chunk("web/jar.py", "cookies are parsed in the jar", header="cookie jar parsed")
+CALLS = chunk("bob/calls.py", "bob calls throttle", header="calls throttle", readers=frozenset({"user:bob"}))
+
+
+async def corpus_of(model: ScriptedChatModel) -> Corpus:
+    readers = CorpusSettings(readers=["team:everyone", "user:bob"])
+    settings = Settings(retrieval=RetrievalSettings(gate=0.5, min_score=0.3), corpora=[readers])
+    corpus = Corpus(chat=model, settings=settings)
+    await corpus.index([THROTTLE, JAR, CALLS])
+    return corpus
+
+
+async def answer(corpus: Corpus, question: str, *turns: Turn, actor: Actor = ANN) -> Answer:
+    async with asyncio.timeout(10):
+        return await corpus.asker.query(actor, request(question, conversation=turns))
+
+
+@pytest.mark.asyncio
+async def test_a_question_that_goes_on_is_answered_from_what_it_goes_on_from() -> None:
+    model = ScriptedChatModel(["It does [1]."])
+    corpus = await corpus_of(model)
+    topic = "how does the throttle middleware limit requests"
+    alone = await answer(corpus, "why?")
+    assert alone.done.outcome is Outcome.NOT_FOUND
+    assert "searched" not in alone.done.plan
+    found = await answer(corpus, "why?", *talk((topic, "By tokens.")))
+    assert [source.file_path for source in found.sources] == ["web/throttle.py"]
+    assert found.done.plan["searched"] == f"{topic} why?"
+    prompt = model.prompts[-1]
+    assert prompt.question == "why?"
+    assert prompt.messages()[-1].content.endswith("Question: why?")
+
+
+@pytest.mark.asyncio
+async def test_a_new_question_is_searched_by_itself() -> None:
+    corpus = await corpus_of(ScriptedChatModel(["There [1]."]))
+    turns = talk(("how does the throttle middleware limit requests", "By tokens."))
+    found = await answer(corpus, "where is the cookie jar parsed?", *turns)
+    assert [source.file_path for source in found.sources] == ["web/jar.py"]
+    assert "searched" not in found.done.plan
+
+
+@pytest.mark.asyncio
+async def test_what_stands_nowhere_is_not_found_in_a_conversation_either() -> None:
+    model = ScriptedChatModel()
+    corpus = await corpus_of(model)
+    turns = talk(("how does the throttle middleware limit requests", "By tokens."))
+    for question in ("how does it bake bread?", "what is the capital of France?", "thanks"):
+        assert (await answer(corpus, question, *turns)).done.outcome is Outcome.NOT_FOUND
+    assert not model.prompts
+
+
+@pytest.mark.asyncio
+async def test_a_conversation_opens_nothing_that_the_asker_may_not_read() -> None:
+    corpus = await corpus_of(ScriptedChatModel(["There [1]."]))
+    turns = talk(("bob calls throttle", "So he does."))
+    for actor, readable in ((ANN, False), (BOB, True)):
+        found = await answer(corpus, "what calls it?", *turns, actor=actor)
+        assert ("bob/calls.py" in [source.file_path for source in found.sources]) is readable
