@@ -22,6 +22,7 @@ class Asked:
     bare_symbol: bool
     about_tests: bool
     about_examples: bool
+    about_changes: bool
     files: tuple[str, ...] = ()
     lines: tuple[tuple[str, int, int], ...] = ()
     """Places of the form file, first line, last line."""
@@ -49,6 +50,22 @@ class Asked:
             bare_symbol=bare_symbol,
             about_tests=bool(named & {"test", "unittest", "pytest", "spec", "fixtur", "mock"}),
             about_examples=bool(named & {"exampl", "sampl", "demo", "benchmark", "tutori"}),
+            about_changes=bool(
+                named
+                & {
+                    "chang",
+                    "changelog",
+                    "deprec",
+                    "histori",
+                    "migrat",
+                    "new",
+                    "news",
+                    "releas",
+                    "sinc",
+                    "upgrad",
+                    "version",
+                }
+            ),
             files=files,
             lines=lines,
             focus=focus,

@@ -38,6 +38,10 @@ class Weights:
     """Factor for tests, unless the question is about tests."""
     example: float = 0.6
     """Factor for examples and benchmarks, unless the question is about them."""
+    history: float = 0.6
+    """Factor for lists of changes, unless the question is about them."""
+    declares: float = 0.5
+    """The best chunk of a file that declares something, and has so much of the score of its preamble, comes first."""
     source_type: float = 0.1
     """For a source type that the question implies."""
     prose: float = 0.1
@@ -75,6 +79,10 @@ _TEST_PATH = re.compile(
 _EXAMPLE_PATH = re.compile(
     r"(?:^|/)_?(?:examples?|samples?|demos?|docs_src|benchmarks?|bench|playground)/", re.IGNORECASE
 )
+_HISTORY_PATH = re.compile(
+    r"(?:^|/)(?:changelogs?/[^/]+|(?:change(?:s|log)|history|news|releases?|release[-_]?notes?)(?:\.(?:md|rst|txt|adoc|markdown))?)$",
+    re.IGNORECASE,
+)
 # What every such path holds: of hundreds of candidates, few are worth the slower look.
 _TEST_HINTS = ("test", "Test", "spec", "Spec", "e2e", "fixtures", "IT.")
 _EXAMPLE_HINTS = ("example", "sample", "demo", "docs_src", "bench", "playground")
@@ -89,6 +97,11 @@ def is_example(path: str) -> bool:
     """Whether a path is an example's or a benchmark's."""
     lowered = path.lower()
     return any(hint in lowered for hint in _EXAMPLE_HINTS) and bool(_EXAMPLE_PATH.search(path))
+
+
+def is_history(path: str) -> bool:
+    """Whether a path is that of a list of changes."""
+    return bool(_HISTORY_PATH.search(path))
 
 
 def _scaled(values: Sequence[float]) -> list[float]:
@@ -176,6 +189,7 @@ def _weigh_paths(ranked: Sequence[Ranked], asked: Asked, weights: Weights) -> No
         for name, factor, applies in (
             ("test", weights.test, not asked.about_tests and is_test(path)),
             ("example", weights.example, not asked.about_examples and is_example(path)),
+            ("history", weights.history, not asked.about_changes and is_history(path)),
         ):
             if applies:
                 item.add(name, item.score * (factor - 1.0))
@@ -211,8 +225,33 @@ def rank(
     _boost_together(ranked, unit, weights)
     _weigh_paths(ranked, asked, weights)
     _boost_spelt(ranked, asked, unit, weights)
+    _put_declarations_first(ranked, weights)
     ranked.sort(key=_order)
     return ranked
+
+
+def _put_declarations_first(ranked: Sequence[Ranked], weights: Weights) -> None:
+    """A file that is found by its name is shown by what it declares, not by the imports that it begins with."""
+    best: dict[str, Ranked] = {}
+    declaring: dict[str, Ranked] = {}
+    begins: dict[str, int] = {}
+    for item in ranked:
+        chunk = item.candidate.chunk
+        if chunk.path not in best or item.score > best[chunk.path].score:
+            best[chunk.path] = item
+        if chunk.symbol is None or not chunk.source_type.startswith("code-"):
+            continue
+        begins[chunk.path] = min(chunk.start_line, begins.get(chunk.path, chunk.start_line))
+        if chunk.path not in declaring or item.score > declaring[chunk.path].score:
+            declaring[chunk.path] = item
+    for path, other in declaring.items():
+        first = best[path]
+        chunk = first.candidate.chunk
+        preamble = chunk.symbol is None and chunk.start_line < begins[path]
+        if preamble and other.score >= weights.declares * first.score:
+            lead = first.score - other.score
+            first.add("preamble", -lead)
+            other.add("declares", lead)
 
 
 def _order(item: Ranked) -> tuple[float, float, str, int, str]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ragpilot.naming import Asked, defines, names_of
-from ragpilot.ranking import collapse, fuse, is_example, is_test, rank, spread
+from ragpilot.ranking import collapse, fuse, is_example, is_history, is_test, rank, spread
 from ragpilot.routing import is_symbol, named_files, named_symbols, plan
 from ragpilot.types import Candidate, Chunk
 from tests.builders import chunk
@@ -67,6 +67,55 @@ def test_tests_and_examples_step_back_unless_asked_for() -> None:
     example = candidate(chunk("examples/cart.py"), 0.54)
     assert order("shopping cart total", source, test, example)[0] == "src/cart.py"
     assert order("test of the shopping total", source, test)[0] == "tests/test_cart.py"
+
+
+def test_lists_of_changes_step_back_unless_asked_for() -> None:
+    source = candidate(chunk("src/sessions.py"), 0.5)
+    history = candidate(chunk("HISTORY.md", source_type="docs-markdown"), 0.55)
+    assert order("where are redirects followed", source, history)[0] == "src/sessions.py"
+    for question in (
+        "what changed for redirects",
+        "which version follows redirects",
+        "redirects in the latest release",
+    ):
+        assert order(question, source, history)[0] == "HISTORY.md"
+
+
+@pytest.mark.parametrize(
+    "path", ["CHANGES.rst", "docs/changelog.md", "changelogs/1.2.yml", "NEWS", "Release-Notes.txt"]
+)
+def test_paths_of_lists_of_changes(path: str) -> None:
+    assert is_history(path)
+
+
+@pytest.mark.parametrize(
+    "path", ["src/history.py", "web/news/views.py", "changelog_parser.py", "docs/history-of-art.md"]
+)
+def test_paths_that_only_sound_like_lists_of_changes(path: str) -> None:
+    assert not is_history(path)
+
+
+def lines_of(path: str, *given: tuple[int, float, str | None]) -> list[Candidate]:
+    return [
+        candidate(chunk(path, f"row {at}", start=at, end=at, symbol=symbol), cosine) for at, cosine, symbol in given
+    ]
+
+
+def firsts(question: str, *candidates: Candidate) -> list[int]:
+    asked = Asked.of(question, symbols=(), bare_symbol=False)
+    retrieval_plan = plan(question, top_k=None, default_k=8, source_types=frozenset())
+    tail = Candidate(chunk("tail.css", "unrelated"), None, 0.05, 0.0)
+    ranked = rank([*candidates, tail], asked, retrieval_plan)
+    return [item.candidate.chunk.start_line for item in ranked if item.candidate is not tail]
+
+
+def test_a_file_is_shown_by_what_it_declares_before_what_it_begins_with() -> None:
+    declared = lines_of("src/compress.go", (1, 0.8, None), (29, 0.7, "Compress"), (90, 0.6, "Encoder"))
+    assert firsts("compress middleware", *declared) == [29, 1, 90]
+    # Unless nothing that it declares comes near, or what leads stands among the declarations.
+    assert firsts("compress middleware", *lines_of("src/compress.go", (1, 0.8, None), (29, 0.2, "Compress")))[0] == 1
+    assert firsts("levels", *lines_of("src/compress.go", (10, 0.5, "Compress"), (29, 0.8, None)))[0] == 29
+    assert firsts("compress", *lines_of("src/compress.go", (1, 0.8, None)), *lines_of("a.go", (3, 0.7, "A")))[0] == 1
 
 
 def test_the_file_that_bears_the_name_and_the_file_that_is_named() -> None:
