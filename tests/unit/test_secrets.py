@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragpilot.ingest import secrets
 from ragpilot.ingest.secrets import redact
 from ragpilot.ingest.secrets.file_names import is_secret_file
 from ragpilot.ingest.secrets.token_kinds import TOKEN_KINDS
@@ -316,6 +317,11 @@ def test_false_alarms_are_rare_in_real_code() -> None:
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=400))
 def test_lines_never_move(text: str) -> None:
     assert redact(text)[0].count("\n") == text.count("\n")
+
+
+def test_what_overlaps_is_replaced_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(secrets, "find_in_files", lambda _: iter([(2, 8, "later"), (0, 4, "first"), (0, 3, "shorter")]))
+    assert redact("0123456789") == ("[redacted:first]89", ("first",))
 
 
 def test_redacting_twice_changes_nothing() -> None:

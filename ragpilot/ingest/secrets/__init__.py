@@ -63,9 +63,11 @@ def _lowered(text: str) -> str:
 
 
 def _free_of_overlaps(found: Iterator[Found]) -> list[Found]:
-    """In order of place; of two that overlap, the one that begins first, then the longer one."""
+    """In order of place; what overlaps becomes one, of the kind of the one that begins first, of those the longest."""
     kept: list[Found] = []
     for start, end, kind in sorted(found, key=lambda item: (item[0], -item[1])):
         if not kept or start >= kept[-1][1]:
             kept.append((start, end, kind))
+        elif end > kept[-1][1]:
+            kept[-1] = (kept[-1][0], end, kept[-1][2])
     return kept
