@@ -163,6 +163,8 @@ class Exchange(Vertical):
             parts.insert(0, "quoted from the sources, no language model")
         elif done.model:
             parts.insert(0, clean_line(done.model))
+        if done.plan.get("searched"):
+            parts.append("searched with the earlier question")
         notes = [*done.warnings]
         if done.unsupported:
             numbers = ", ".join(f"[{number}]" for number in done.unsupported)
