@@ -159,7 +159,7 @@ def _read(listed: Sequence[FileEntry]) -> int:
 
 def _cut(listed: Sequence[FileEntry]) -> list[IndexedChunk]:
     """Read and cut files, and make the lexical vectors."""
-    preparer = Preparer("bench", SETTINGS, chunk_text_with_notes)
+    preparer = Preparer("bench", SETTINGS, chunk_text_with_notes, chunker="")
     readers = frozenset({"team:everyone"})
     prepared = (preparer.prepare(Task(entry, readers, None, None)) for entry in listed)
     return [chunk for one in prepared for chunk in one.chunks or ()]

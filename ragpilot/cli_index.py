@@ -119,8 +119,10 @@ async def _index(session: Session, part: Part, made: AdHoc | None, options: Inde
                     made = None
                 if isinstance(event, IngestProgress):
                     shown.show(event)
-                else:
-                    return event
+                    continue
+                for text in event.notes:
+                    shown.tell(text)
+                return event
     raise ConfigError(f"The run over {part.corpus.name} ended without a report.")
 
 

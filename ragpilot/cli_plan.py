@@ -69,6 +69,8 @@ def _print(found: IngestPlan) -> None:
         out.line(f"  {clean_line(item.path)}: left out by its name")
     for item in found.redacted:
         out.line(f"  {clean_line(item.path)}: replaced ({item.reason})")
+    for text in found.notes:
+        out.note(text)
     for warning in found.warnings:
         out.note(f"Warning: {warning}")
     if found.documents:

@@ -40,6 +40,10 @@ class Reporter(Protocol):
         """Show where the run stands."""
         ...
 
+    def tell(self, text: str, /) -> None:
+        """A line that stays, once; nothing where it is empty."""
+        ...
+
 
 def reporter(*, quiet: bool) -> Reporter:
     """The right one for stderr as it is."""
@@ -62,15 +66,32 @@ class _Nothing:
     def show(self, _: IngestProgress, /) -> None:
         return None
 
+    def tell(self, _: str, /) -> None:
+        return None
 
-class _Lines(_Nothing):
+
+class _Telling(_Nothing):
+    """Tells a line at most once."""
+
+    def __init__(self) -> None:
+        self._said = {""}
+
+    def tell(self, text: str, /) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            note(text)
+
+
+class _Lines(_Telling):
     """A line when a stage begins, and every ten seconds while it lasts."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._stage = ""
         self._told = 0.0
 
     def show(self, progress: IngestProgress, /) -> None:
+        self.tell(progress.note)
         now = time.monotonic()
         if progress.stage == self._stage and now - self._told < LINE_SECONDS:
             return
@@ -79,10 +100,11 @@ class _Lines(_Nothing):
         note(f"{STAGES[progress.stage]}{counted}")
 
 
-class _Bar(_Nothing):
-    """One bar a stage; only the current one is shown."""
+class _Bar(_Telling):
+    """One bar a stage; only the current one is shown, below the lines that stay."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
@@ -103,6 +125,7 @@ class _Bar(_Nothing):
         self._progress.stop()
 
     def show(self, progress: IngestProgress, /) -> None:
+        self.tell(progress.note)
         self._progress.update(
             self._task,
             description=f"{STAGES[progress.stage]:<19}",

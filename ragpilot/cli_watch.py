@@ -178,9 +178,12 @@ class _Indexer:
         with reporter(quiet=hidden) as shown:
             async with aclosing(run) as events:
                 async for event in events:
-                    if isinstance(event, IngestReport):
-                        return event
-                    shown.show(event)
+                    if isinstance(event, IngestProgress):
+                        shown.show(event)
+                        continue
+                    for text in event.notes:
+                        shown.tell(text)
+                    return event
         raise ServerUnreachableError(f"The run over {part.corpus.name} ended without a report.")
 
     def _show(self, report: IngestReport, *, first: bool) -> None:

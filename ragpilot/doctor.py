@@ -12,7 +12,7 @@ from pathlib import Path
 from ragpilot.config import CorpusSettings, Environment
 from ragpilot.disk import NEEDED, free_bytes, in_words
 from ragpilot.errors import IndexMismatchError, RagPilotError, StoreInUseError
-from ragpilot.identity_words import misfit
+from ragpilot.identity_words import CUT_ANEW, misfit, only_cut_otherwise
 from ragpilot.ports import ChatModel, ChunkStore, Embedder
 from ragpilot.settings_loader import passed_over
 from ragpilot.types import Actor, Finding, Health, IndexIdentity
@@ -91,12 +91,10 @@ async def _corpus(store: ChunkStore, name: str, identity: IndexIdentity) -> Find
     except RagPilotError as error:
         return from_error(error, part)
     if info.identity != identity:
-        return Finding(
-            part,
-            "bad",
-            f"The index {misfit(info.identity, identity)}.",
-            "Build it anew: ragpilot index --rebuild. Or configure what it was built with.",
-        )
+        advice = "Build it anew: ragpilot index --rebuild. Or configure what it was built with."
+        if only_cut_otherwise(info.identity, identity):
+            advice = CUT_ANEW
+        return Finding(part, "bad", f"The index {misfit(info.identity, identity)}.", advice)
     ended = info.last_ingestion
     when = f"last run {ended:%Y-%m-%d %H:%M} UTC" if ended else "its first run has not ended"
     return Finding(part, "ok", f"The index matches the embedder; {when}.")

@@ -180,6 +180,7 @@ def ingest_event_from_wire(name: str, data: str) -> IngestProgress | IngestRepor
                 failed=tuple(_build(LeftOut, item) for item in body.get("failed", ())),
                 warnings=tuple(body.get("warnings", ())),
                 redacted=tuple(_build(LeftOut, item) for item in body.get("redacted", ())),
+                notes=tuple(body.get("notes", ())),
             )
         case "error":
             return _build(Failed, body)

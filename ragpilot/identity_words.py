@@ -6,6 +6,9 @@ from dataclasses import fields
 
 from ragpilot.types import EmbedderIdentity, IndexIdentity
 
+REBUILD = "`ragpilot index --rebuild` builds it anew."
+CUT_ANEW = "`ragpilot index` cuts it anew; vectors of texts that did not change are kept."
+
 
 def misfit(built: IndexIdentity, configured: IndexIdentity) -> str:
     """What an index was built with, and what is configured: of both, what tells them apart. Goes on from "the index".
@@ -20,6 +23,27 @@ def misfit(built: IndexIdentity, configured: IndexIdentity) -> str:
         )
     before, now = _described(built.embedder, configured.embedder), _described(configured.embedder, built.embedder)
     return f"was built with {before}; configured is {now}"
+
+
+def only_cut_otherwise(built: IndexIdentity, configured: IndexIdentity) -> bool:
+    """Whether an index differs in nothing but how files were cut: then a run brings it up to date by itself."""
+    return built.embedder == configured.embedder and built.chunker != configured.chunker
+
+
+def remedy(built: IndexIdentity, configured: IndexIdentity) -> str:
+    """What makes an index fit that does not, as a sentence with the command."""
+    return CUT_ANEW if only_cut_otherwise(built, configured) else REBUILD
+
+
+def cut_anew(built: str, configured: str, *, doing: str = "it is cut anew") -> str:
+    """What is told where an index was cut by the chunker ``built``, and ``doing`` is done about it."""
+    before, now = built.partition(";")[0], configured.partition(";")[0]
+    if before == now:
+        why = "[ingest] was changed since this index was cut"
+    else:
+        earlier = before.isdecimal() and now.isdecimal() and int(before) < int(now)
+        why = f"This index was cut by {'an earlier' if earlier else 'another'} version of RagPilot"
+    return f"{why}: {doing}; vectors of texts that did not change are kept."
 
 
 def _described(one: EmbedderIdentity, other: EmbedderIdentity) -> str:

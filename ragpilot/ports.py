@@ -187,6 +187,13 @@ class ChunkStore(Protocol):
         """Open the collection, or create it. Raises IndexMismatchError when it was built with another identity."""
         ...
 
+    async def adopt_chunker(self, scope: IngestScope, chunker: str) -> CollectionInfo:
+        """Have the collection be one of ``chunker`` from here on; what it holds, and its embedder, stay.
+
+        For a writer that then cuts every document anew. Raises StoreError where there is no collection.
+        """
+        ...
+
     async def drop(self, scope: IngestScope) -> None:
         """Remove the collection whole; nothing happens where there is none."""
         ...

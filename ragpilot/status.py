@@ -12,7 +12,7 @@ from ragpilot.config import CorpusSettings, Settings
 from ragpilot.corpora import default_corpus, known_corpora, resolve_corpus
 from ragpilot.errors import IndexMismatchError, StoreError, UnknownSourceError
 from ragpilot.freshness import Freshness
-from ragpilot.identity_words import misfit
+from ragpilot.identity_words import misfit, only_cut_otherwise
 from ragpilot.ports import ChatModel, ChunkStore, Embedder
 from ragpilot.retrieval import Retriever
 from ragpilot.types import Actor, Chunk, CollectionInfo, CorpusInfo, Health, IndexIdentity, IndexStats, SourceText
@@ -21,6 +21,7 @@ ReadText = Callable[[str, str], str | None]
 """(corpus, path) -> the file's text as it would be indexed (decoded, redacted); None where it cannot be had."""
 
 REBUILD = "`ragpilot index --rebuild`"
+INDEX = "`ragpilot index` cuts it anew"
 INDEX_SECONDS = 2.0
 """The longest wait for what the indexes say of themselves: a store that is busy is told by its own check."""
 
@@ -101,10 +102,11 @@ class StatusService:
         return {"index": Health(ok=False, detail=" ".join(misfits))} if misfits else {}
 
     def _misfit(self, info: CollectionInfo | None) -> str | None:
-        """Why the configured embedder cannot search an index; None where it can."""
+        """Why an index does not fit what is configured, and what makes it fit; None where it does."""
         if info is None or info.identity == self._identity:
             return None
-        return f"the index {misfit(info.identity, self._identity)}: {REBUILD}"
+        command = INDEX if only_cut_otherwise(info.identity, self._identity) else REBUILD
+        return f"the index {misfit(info.identity, self._identity)}: {command}"
 
     async def stats(self, actor: Actor, corpus: str | None = None) -> IndexStats:
         """Counts of what the actor may read; of nothing, and without a name, for one who may know of no corpus.

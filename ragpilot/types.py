@@ -476,6 +476,8 @@ class IngestProgress:
     chunks: int
     per_second: float
     seconds_left: float | None
+    note: str = ""
+    """What its user should know of this run while it lasts; it stands in ``IngestReport.notes`` as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -511,6 +513,8 @@ class IngestReport:
     warnings: tuple[str, ...] = ()
     redacted: tuple[LeftOut, ...] = ()
     """Indexed documents in which secrets were replaced; ``reason`` names the kinds of them."""
+    notes: tuple[str, ...] = ()
+    """What the run did beyond bringing the index up to date, such as cutting everything anew; nothing to mend."""
 
 
 # --- asking

@@ -70,6 +70,7 @@ def words_for(result: IngestResult) -> str:
     lines += [_left_out_line(result, reason, number) for reason, number in result.left_out.items()]
     lines += [f"Failed: {one.path}: {one.reason}" for one in result.failed]
     lines += [f"Secret replaced: {one.path} ({one.reason})" for one in result.redacted]
+    lines += result.notes
     lines += [f"Warning: {warning}" for warning in result.warnings]
     return "\n".join(lines)
 

@@ -221,6 +221,8 @@ class IngestResult(Result):
     """Files in which secrets were replaced; the reason names their kinds."""
     seconds: float = 0.0
     warnings: list[str] = []
+    notes: list[str] = []
+    """What it did beyond bringing the index up to date."""
 
 
 def input_schema(kind: type[Body]) -> dict[str, Any]:

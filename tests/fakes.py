@@ -235,6 +235,13 @@ class MemoryStore:
             raise IndexMismatchError("The collection was built by another embedder.")
         return info
 
+    async def adopt_chunker(self, scope: IngestScope, chunker: str) -> CollectionInfo:
+        self._held(scope.corpus)
+        self._bump(scope.corpus)
+        info = self.infos[scope.corpus]
+        self.infos[scope.corpus] = replace(info, identity=replace(info.identity, chunker=chunker))
+        return self.infos[scope.corpus]
+
     async def drop(self, scope: IngestScope) -> None:
         self.infos.pop(scope.corpus, None)
         self.chunks.pop(scope.corpus, None)

@@ -83,6 +83,8 @@ class RagPilotApp(App[None]):
         self._fresh = False
         """The first status of a connection or corpus is still to come; a run of ingestion follows it."""
         self._indexing = False
+        self._noted: set[str] = set()
+        """What the run under way has said of itself."""
         self._filling = False
         self._polls = 0
         self.ask = AskScreen(label, self._remapped, clock)
@@ -183,6 +185,7 @@ class RagPilotApp(App[None]):
                 self._tell("A run is under way." if self._indexing else "There is no server yet.")
             return
         self._indexing = True
+        self._noted.clear()
         self.ask.status.change(progress=None, notice="looking for changes …", trouble=False)
         self._run_index(self._backend, self._corpus, rebuild=rebuild, asked=asked)
 
@@ -201,6 +204,7 @@ class RagPilotApp(App[None]):
     @on(IndexAdvanced)
     async def _index_advanced(self, event: IndexAdvanced) -> None:
         self.ask.status.change(progress=event.progress, notice="", trouble=False)
+        self._tell_once(event.progress.note)
         if event.progress.stage in _SEARCHABLE_STAGES:
             await self._searchable()
 
@@ -225,6 +229,8 @@ class RagPilotApp(App[None]):
         elif event.asked or report.added > report.unchanged:
             what = f"Files: {', '.join(changes)}" if changes else "Nothing has changed"
             self._tell(f"{what}; {count(report.chunks, 'point')}, {duration(report.seconds)}.")
+        for note in report.notes:
+            self._tell_once(note)
         for warning in report.warnings:
             self._tell(warning, "warning")
 
@@ -309,6 +315,12 @@ class RagPilotApp(App[None]):
         if action == "copy_source_path":
             return self.ask.sources.chosen is not None
         return super().check_action(action, parameters)
+
+    def _tell_once(self, note: str) -> None:
+        """Tell what a run says of itself with every step."""
+        if note and note not in self._noted:
+            self._noted.add(note)
+            self._tell(note)
 
     def _tell(self, words: str, severity: Literal["information", "warning", "error"] = "information") -> None:
         self.notify(clean(words), severity=severity, markup=False)

@@ -30,7 +30,7 @@ COMMANDS = (
     Command("Copy answer", "The last answer, as Markdown", "screen.copy_answer"),
     Command("Copy source path", "Path and lines of the chosen source", "app.copy_source_path"),
     Command("Index what has changed", "Read new and changed files; unchanged ones cost nothing", "app.index"),
-    Command(REBUILD, "Read and embed everything anew; needed after a change of embedder or an update", "app.rebuild"),
+    Command(REBUILD, "Read and cut everything anew; needed after a change of embedder", "app.rebuild"),
     Command("Switch corpus", "Ask another corpus", "app.switch_corpus"),
     Command("Toggle light and dark", "The other theme", "app.toggle_theme"),
     Command("Help", "Keys, and what the marks mean", "app.help"),

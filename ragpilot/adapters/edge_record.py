@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -104,6 +104,15 @@ class CollectionRecord:
             reserved = self._revision + RESERVED
             self._write(reserved)
             self._reserved = reserved
+
+    def adopt_chunker(self, chunker: str) -> None:
+        """Be a record of ``chunker``, on disk as well. Called after ``advance()``."""
+        before, self.identity = self.identity, replace(self.identity, chunker=chunker)
+        try:
+            self._write(self._reserved)
+        except OSError:
+            self.identity = before
+            raise
 
     def ingested(self, finished_at: datetime) -> None:
         """Note the end of a run. Call ``settle()`` once the engine is flushed."""

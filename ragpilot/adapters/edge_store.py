@@ -136,6 +136,10 @@ class EdgeStore:
         """See the port. An empty collection of another identity is refused as well."""
         return await self._write(edge_writes.ensure, scope.corpus, identity)
 
+    async def adopt_chunker(self, scope: IngestScope, chunker: str) -> CollectionInfo:
+        """See the port. It is on disk once this returns."""
+        return await self._write(edge_writes.adopt_chunker, scope.corpus, chunker)
+
     async def drop(self, scope: IngestScope) -> None:
         """See the port. A damaged collection goes, too."""
         await self._write(edge_writes.drop, scope.corpus)

@@ -43,6 +43,14 @@ def describe(collections: Collections, corpus: str) -> CollectionInfo | None:
     return record.info() if record else None
 
 
+def adopt_chunker(collections: Collections, corpus: str, chunker: str) -> CollectionInfo:
+    """Have the collection be one of ``chunker``."""
+    collection = collections.require(corpus)
+    collection.changing(content=False)
+    collection.record.adopt_chunker(chunker)
+    return collection.record.info()
+
+
 def failures(collections: Collections) -> list[str]:
     """What kept collections from being opened; by this the owner also shows that it answers."""
     return list(collections.failures.values())

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 from ragpilot.errors import IndexMismatchError, StoreError
-from ragpilot.identity_words import misfit
+from ragpilot.identity_words import REBUILD, misfit, remedy
 from ragpilot.types import IndexIdentity
 
+__all__ = ["REBUILD", "is_corpus_name", "require_corpus_name", "require_identity"]
+
 _CORPUS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-REBUILD = "`ragpilot index --rebuild` builds it anew."
 
 
 def require_identity(corpus: str, built: IndexIdentity, configured: IndexIdentity) -> None:
@@ -18,7 +19,8 @@ def require_identity(corpus: str, built: IndexIdentity, configured: IndexIdentit
     A dimension that happens to be equal, or a collection that is empty, changes nothing.
     """
     if built != configured:
-        raise IndexMismatchError(f"The index of corpus {corpus!r} {misfit(built, configured)}.", hint=REBUILD)
+        hint = remedy(built, configured)
+        raise IndexMismatchError(f"The index of corpus {corpus!r} {misfit(built, configured)}.", hint=hint)
 
 
 def is_corpus_name(text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +17,7 @@ from ragpilot.adapters.qdrant_filters import RECORD_ID
 from ragpilot.adapters.qdrant_layout import (
     INDEXES,
     LAST_INGESTION,
+    METADATA,
     REVISION,
     TERMS,
     TERMS_INDEX,
@@ -24,6 +25,7 @@ from ragpilot.adapters.qdrant_layout import (
     from_metadata,
     is_counted,
     moment,
+    to_metadata,
 )
 from ragpilot.errors import IndexMismatchError, StoreDamagedError, StoreError, StoreUnavailableError
 from ragpilot.types import CollectionInfo, IndexIdentity
@@ -131,6 +133,12 @@ class QdrantCollections:
             payload = {REVISION: self.next_revision(), LAST_INGESTION: None}
             point = models.PointStruct(id=RECORD_ID, vector={}, payload=payload)
             await self.connection.call(lambda client: client.upsert(known.name, [point], wait=True))
+
+    async def adopt_chunker(self, corpus: str, known: Known, chunker: str) -> None:
+        """Write ``chunker`` into the metadata of a collection."""
+        metadata = {METADATA: to_metadata(corpus, replace(known.identity, chunker=chunker))}
+        await self.connection.call(lambda client: client.update_collection(known.name, metadata=metadata))
+        self.forget(corpus)
 
     async def drop(self, corpus: str) -> None:
         """Remove the collection, also one that cannot be used; never one that RagPilot did not make."""

@@ -137,6 +137,11 @@ class QdrantStore:
         """See the port. An empty collection of another identity is refused as well."""
         return await self._collections.ensure(scope.corpus, identity)
 
+    async def adopt_chunker(self, scope: IngestScope, chunker: str) -> CollectionInfo:
+        """See the port."""
+        await self._write(scope.corpus, qdrant_writes.adopt_chunker(self._collections, scope.corpus, chunker))
+        return await self._described(scope.corpus)
+
     async def drop(self, scope: IngestScope) -> None:
         """See the port. A collection that RagPilot did not make is refused."""
         await self._collections.drop(scope.corpus)
@@ -187,9 +192,12 @@ class QdrantStore:
     async def record_ingestion(self, scope: IngestScope, finished_at: datetime) -> CollectionInfo:
         """See the port."""
         await self._write(scope.corpus, qdrant_writes.record_ingestion(self._collections, scope.corpus, finished_at))
-        info = await self.describe(scope.corpus)
+        return await self._described(scope.corpus)
+
+    async def _described(self, corpus: str) -> CollectionInfo:
+        info = await self.describe(corpus)
         if info is None:
-            raise StoreUnavailableError(f"The collection {scope.corpus!r} was removed during a run.")
+            raise StoreUnavailableError(f"The collection {corpus!r} was removed during a run.")
         return info
 
     async def _add_up(self, corpus: str, tally: Tally) -> None:

@@ -167,6 +167,13 @@ async def set_readers(
     await _apply(collections, known, [collections.revised(), *changes])
 
 
+async def adopt_chunker(collections: QdrantCollections, corpus: str, chunker: str) -> None:
+    """Have the collection be one of ``chunker``."""
+    known = await collections.require(corpus)
+    await _apply(collections, known, [collections.revised()])
+    await collections.adopt_chunker(corpus, known, chunker)
+
+
 async def record_ingestion(collections: QdrantCollections, corpus: str, finished_at: datetime) -> None:
     """Note the end of a run."""
     known = await collections.require(corpus)

@@ -1,7 +1,8 @@
 """Vectors of texts that were embedded before: what a branch switch and back, a move or a rebuild would embed again.
 
-Keyed by the embedder's identity and the text, so that a vector from it is the one the embedder would give. Bounded in
-size; what was used longest ago goes first. Never the reason why a run fails: without it, everything is embedded. Nor
+Keyed by the embedder's identity and the text, so that a vector from it is the one the embedder would give; with a
+checksum, so that one that was damaged since is not taken for it, and is embedded again. Bounded in size; what was used
+longest ago goes first. Never the reason why a run fails: without it, everything is embedded. Nor
 the reason why a disk is full: it leaves the last of it to the index.
 """
 
@@ -26,9 +27,9 @@ logger = logging.getLogger(__name__)
 FILE_NAME = "embeddings.sqlite3"
 MOST_BYTES = 256 * 1024 * 1024
 
-_VERSION = 1
+_VERSION = 2
 _SCHEMA = """
-CREATE TABLE vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL, used INTEGER NOT NULL);
+CREATE TABLE vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL, checksum BLOB NOT NULL, used INTEGER NOT NULL);
 CREATE INDEX vectors_used ON vectors (used)
 """
 _ROW_BYTES = 100
@@ -58,15 +59,15 @@ class EmbeddingCache:
         found: dict[str, Vector] = {}
         for some in _slices(list(keys)):
             marks = ", ".join("?" * len(some))
-            rows = self._execute(f"SELECT key, vector FROM vectors WHERE key IN ({marks})", some)  # noqa: S608
-            for key, blob in rows:
-                vector = np.frombuffer(blob, dtype="<f4").astype(np.float32)
-                if vector.shape == (self._dimensions,):
-                    found[keys[bytes(key)]] = vector
+            rows = self._execute(f"SELECT key, vector, checksum FROM vectors WHERE key IN ({marks})", some)  # noqa: S608
+            for key, blob, checksum in rows:
+                # What stands there may be anything, also of another type than was written.
+                if isinstance(blob, bytes) and len(blob) == 4 * self._dimensions and checksum == _checksum(key, blob):
+                    found[keys[key]] = np.frombuffer(blob, dtype="<f4").astype(np.float32)
             if rows and not self._short():
                 now = int(time.time())
                 used = ", ".join("?" * len(rows))
-                self._execute(f"UPDATE vectors SET used = {now} WHERE key IN ({used})", [key for key, _ in rows])  # noqa: S608
+                self._execute(f"UPDATE vectors SET used = {now} WHERE key IN ({used})", [key for key, *_ in rows])  # noqa: S608
         return found
 
     def put(self, vectors: Mapping[str, Vector]) -> None:
@@ -74,10 +75,11 @@ class EmbeddingCache:
         if self._database is None or self._short():
             return
         now = int(time.time())
-        rows = [(self._key(text), vector.astype("<f4").tobytes(), now) for text, vector in vectors.items()]
+        pairs = ((self._key(text), vector.astype("<f4").tobytes()) for text, vector in vectors.items())
+        rows = [(key, blob, _checksum(key, blob), now) for key, blob in pairs]
         try:
             with self._database.transaction() as connection:
-                connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
+                connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)", rows)
         except StateError as error:
             self._give_up(error)
 
@@ -115,6 +117,11 @@ class EmbeddingCache:
     def _give_up(self, error: StateError) -> None:
         logger.warning("embedding goes on without its cache: %s", error)
         self.close()
+
+
+def _checksum(key: bytes, vector: bytes) -> bytes:
+    """Of a vector in its place: one that stands under another text's key does not have it."""
+    return hashlib.blake2b(key + vector, digest_size=8).digest()
 
 
 def _slices(keys: list[bytes]) -> list[list[bytes]]:

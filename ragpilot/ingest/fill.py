@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from ragpilot.errors import EmbedderError
 from ragpilot.ingest.documents import body_text, header_text
@@ -24,6 +26,9 @@ _PAGE = 1024
 _FEWEST, _MOST = 8, 256
 _FAST, _SLOW = 0.25, 1.0
 """Seconds a call of the embedder should take, so that progress is smooth and a stop soon heeded."""
+_SAMPLED = 8
+_SAME = 0.99
+"""Cosine of two vectors of one text by one model: some sum up in another order, or round, from batch to batch."""
 
 _TEXTS: dict[VectorName, Callable[[Chunk], str]] = {"header": header_text, "body": body_text}
 _STAGES: dict[VectorName, Stage] = {"header": "headers", "body": "bodies"}
@@ -77,8 +82,10 @@ class VectorFill:
         self._on_stored = on_stored
         self._batch = 4 * _FEWEST
         self.failures = Failures()
-        self.use_cache = True
-        """Whether what the cache holds counts; what is embedded goes into it in any case."""
+        self.doubt_cache = False
+        """Whether what the cache holds counts only once the embedder has given some of it again."""
+        self.disagreed = False
+        """Whether it gave something else: the cache was not used then, and holds what is given now."""
         self.counts: Callable[[Chunk], bool] = lambda _: True
         """Which chunks count: in progress, in ``expected`` and in ``stored``. All are filled."""
         self.stored = 0
@@ -130,7 +137,19 @@ class VectorFill:
                 handled.update(chunk.id for chunk in batch)
 
     async def _known(self, texts: list[str]) -> dict[str, Vector]:
-        return await asyncio.to_thread(self._cache.get, texts) if self.use_cache else {}
+        known = {} if self.disagreed else await asyncio.to_thread(self._cache.get, texts)
+        if known and self.doubt_cache:
+            self.doubt_cache = False
+            self.disagreed = not await self._given_again(known)
+        return {} if self.disagreed else known
+
+    async def _given_again(self, known: Mapping[str, Vector]) -> bool:
+        """Whether the embedder gives these vectors, by some of them.
+
+        Not every service tells by its identity that another model has taken a model's place.
+        """
+        embedded = await self._embedder.embed(list(known)[:_SAMPLED])
+        return all(_cosine(vector, known[text]) >= _SAME for text, vector in embedded.vectors.items())
 
     async def _vectors(self, name: VectorName, chunks: list[Chunk], known: dict[str, Vector]) -> dict[str, Vector]:
         """Chunk id -> vector, of the chunks whose text has one."""
@@ -152,3 +171,7 @@ class VectorFill:
             self._batch = min(_MOST, self._batch * 2)
         elif seconds > _SLOW:
             self._batch = max(_FEWEST, self._batch // 2)
+
+
+def _cosine(one: Vector, other: Vector) -> float:
+    return float(np.dot(one, other) / (np.linalg.norm(one) * np.linalg.norm(other)))

@@ -10,10 +10,11 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from ragpilot.errors import StoreError
+from ragpilot.identity_words import only_cut_otherwise
 from ragpilot.ingest.grants import Grants
 from ragpilot.ingest.manifest import Manifest, Row
 from ragpilot.ingest.parts import Parts
-from ragpilot.ingest.prepare import Prepared
+from ragpilot.ingest.prepare import Prepared, cut_by
 from ragpilot.ingest.reasons import Reason
 from ragpilot.types import IndexedChunk, IngestScope, LeftOut, VectorName
 
@@ -47,6 +48,8 @@ class CorpusIndex:
         """Chunks in the store."""
         self.exists = False
         """Whether the store has a collection for the corpus, opened under this run's identity."""
+        self.former_chunker = ""
+        """Another chunker than this run's, which the collection is of; empty: there is none."""
 
     def indexed(self) -> list[Row]:
         """The rows of documents that are in the store."""
@@ -64,27 +67,36 @@ class CorpusIndex:
             self._manifest = None
         self.leave()
 
-    async def load(self, *, fresh: bool = False, any_identity: bool = False) -> None:
+    @property
+    def left_behind(self) -> str:
+        """The chunker of a document that a run which cut everything anew did not come to; empty: there is none."""
+        now = self._parts.identity.chunker
+        return next((by for row in self.indexed() if (by := cut_by(row.rules)) not in ("", now)), "")
+
+    async def load(self, *, fresh: bool = False, any_identity: bool = False, any_chunker: bool = False) -> None:
         """Read what is known, from the store itself where the manifest is not in step with it.
 
         ``fresh``: nothing that is known counts, and a collection of another identity is no obstacle. ``any_identity``:
-        it is none for what reads and writes neither texts nor vectors. Raises IndexMismatchError for one otherwise.
+        it is none for what reads and writes neither texts nor vectors. ``any_chunker``: one of another chunker is none;
+        ``adopt`` makes it ours. Raises IndexMismatchError for one otherwise.
         """
         if fresh:
             # What is there is dropped unread: it may be damaged, which is why somebody rebuilds.
             self.exists = False
             return
         async with self._turn:
-            await self._load(self._scope.corpus, any_identity=any_identity)
+            await self._load(self._scope.corpus, any_identity=any_identity, any_chunker=any_chunker)
         self._known.set()
 
-    async def _load(self, corpus: str, *, any_identity: bool) -> None:
+    async def _load(self, corpus: str, *, any_identity: bool, any_chunker: bool) -> None:
         info = await self._store.describe(corpus)
         self.exists = info is not None
         if info is None:
             await asyncio.to_thread(self._opened.forget, corpus)
             return
-        if not any_identity:
+        if any_chunker and only_cut_otherwise(info.identity, self._parts.identity):
+            self.former_chunker = info.identity.chunker
+        elif not any_identity:
             info = await self._store.ensure(self._scope, self._parts.identity)
         if await asyncio.to_thread(self._opened.revision, corpus) == info.revision:
             self.rows = await asyncio.to_thread(self._opened.rows, corpus)
@@ -92,6 +104,18 @@ class CorpusIndex:
             states = await self._store.documents(self._scope)
             self.rows = await asyncio.to_thread(self._opened.rebuild, corpus, states, info.revision)
         self.chunks = sum(row.chunks for row in self.rows.values())
+
+    async def adopt(self) -> None:
+        """Make the collection one of this run's chunker, which is to cut every document of it anew.
+
+        It can be searched from here on. What was cut otherwise is known by its row, so that whichever run comes next
+        goes on where this one is stopped.
+        """
+        async with self._turn:
+            await self._store.adopt_chunker(self._scope, self._parts.identity.chunker)
+            await self._store.ensure(self._scope, self._parts.identity)
+            self.former_chunker = ""
+            await self._note([], [])
 
     async def drop(self) -> None:
         """Remove everything."""

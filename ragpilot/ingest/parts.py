@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragpilot.config import IngestSettings
-from ragpilot.ingest.prepare import ChunkFunction
+from ragpilot.ingest.prepare import ChunkFunction, Preparer
 from ragpilot.ports import ChunkStore, Embedder
 from ragpilot.types import IndexIdentity
 
@@ -23,3 +23,7 @@ class Parts:
     identity: IndexIdentity
     embed_seconds: float
     """How long one call of the embedder may take."""
+
+    def preparer(self, corpus: str) -> Preparer:
+        """What prepares the files of a corpus."""
+        return Preparer(corpus, self.settings, self.chunk_text, chunker=self.identity.chunker)

@@ -6,11 +6,12 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ragpilot.config import CorpusSettings, IngestSettings
-from ragpilot.errors import IngestRunningError
+from ragpilot.errors import IngestRunningError, RagPilotError
+from ragpilot.identity_words import REBUILD, cut_anew, misfit, only_cut_otherwise
 from ragpilot.ingest.chunkers import CHUNKER_VERSION, chunk_text_with_notes
 from ragpilot.ingest.grants import Grants, Sight
 from ragpilot.ingest.index import CorpusIndex
@@ -29,6 +30,8 @@ IngestEvent = IngestProgress | IngestReport
 
 STOP_SECONDS = 10.0
 """How long a run that is closed may take to its next safe point; then it is cut off, which loses no document."""
+PLAN_SECONDS = 5.0
+"""How long a plan waits for the store to say what it holds."""
 
 
 def index_identity(embedder: EmbedderIdentity, settings: IngestSettings) -> IndexIdentity:
@@ -90,15 +93,20 @@ class IngestService:
     ) -> AsyncGenerator[IngestEvent, None]:
         """Bring the index up to date with a corpus's files; progress at least every half second, the report last.
 
-        Closing the iterator stops the run where the next one goes on. The run is over everything; progress and report
-        are of what the actor may hear of (``ragpilot.ingest.grants.Sight``): all of it with the permission ``admin``,
-        otherwise the files that the actor may read and no number that counts another.
+        An index that was cut by another chunker is cut anew, document by document; what is in it can be searched
+        meanwhile. Closing the iterator stops the run where the next one goes on.
+
+        The run is over everything; progress and report are of what the actor may hear of
+        (``ragpilot.ingest.grants.Sight``): all of it with the permission ``admin``, otherwise the files that the actor
+        may read and no number that counts another.
 
         Args:
             actor: Who asks; needs the permission ``ingest``.
             corpus: What to index.
-            path: A folder or file in it: the run covers that alone, and leaves everything else as it is.
-            rebuild: Drop what is there and build it anew, also for another embedder.
+            path: A folder or file in it: the run covers that alone, and leaves everything else as it is, unless the
+                index was cut by another chunker.
+            rebuild: Drop what is there and build it anew, also for another embedder. Vectors of texts that were
+                embedded before are kept, once the embedder has given some of them again.
             headers: Whether to fill header vectors too.
             bodies: Whether to fill body vectors after them, the slow part; not without ``headers``.
             allow_broad: Whether a home folder, or ``/``, is really meant.
@@ -113,7 +121,7 @@ class IngestService:
             IngestRunningError: Another run over this corpus is under way.
             InvalidRequestError: There is nothing at ``path`` that an actor without ``admin`` may hear of.
             RootError: A root is missing, no folder or too broad, or ``path`` lies outside.
-            IndexMismatchError: The collection was built with another embedder or chunker.
+            IndexMismatchError: The collection was built with another embedder.
             StoreError: The store failed.
             StateError: The manifest cannot be used.
         """
@@ -154,10 +162,30 @@ class IngestService:
     ) -> IngestPlan:
         """What a run would do: read and chunk everything, write nothing; told as of ``run``.
 
-        Raises PermissionDeniedError, RootError.
+        Of an index that is there, it tells whether a run would cut it anew or refuse it; a store that does not answer
+        is passed over. Raises PermissionDeniedError, RootError.
         """
         IngestScope(actor, corpus.name)
-        return await asyncio.to_thread(make_plan, self._parts, corpus, path, actor, allow_broad=allow_broad)
+        made, built = await asyncio.gather(
+            asyncio.to_thread(make_plan, self._parts, corpus, path, actor, allow_broad=allow_broad),
+            self._built(corpus.name),
+        )
+        if built is None or built == self.identity:
+            return made
+        if only_cut_otherwise(built, self.identity):
+            note = cut_anew(built.chunker, self.identity.chunker, doing="the next run cuts it anew")
+            return replace(made, notes=(note,))
+        warning = f"The index {misfit(built, self.identity)}. {REBUILD}"
+        return replace(made, warnings=(*made.warnings, warning))
+
+    async def _built(self, corpus: str) -> IndexIdentity | None:
+        """What the corpus's index was built with, as far as its store says so soon."""
+        try:
+            async with asyncio.timeout(PLAN_SECONDS):
+                info = await self._parts.store.describe(corpus)
+        except (RagPilotError, TimeoutError):
+            return None
+        return info.identity if info else None
 
     def holds(self, actor: Actor, corpus: CorpusSettings, path: Path) -> bool:
         """Whether a file at ``path``, or below it, is indexed that the actor may hear of, be it gone from the disk.

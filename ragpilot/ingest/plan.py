@@ -11,7 +11,6 @@ from pathlib import Path
 from ragpilot.config import CorpusSettings
 from ragpilot.ingest.grants import Grants, Sight
 from ragpilot.ingest.parts import Parts
-from ragpilot.ingest.prepare import Preparer
 from ragpilot.ingest.roots import resolve_roots, scopes
 from ragpilot.ingest.scan import scan
 from ragpilot.types import Actor, LeftOut
@@ -46,6 +45,8 @@ class IngestPlan:
     disk_bytes: int
     """What index and cache would take, about."""
     warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What a run would do about an index that is there and was cut otherwise."""
 
 
 def make_plan(
@@ -56,7 +57,7 @@ def make_plan(
     roots = resolve_roots(corpus, allow_broad=allow_broad)
     grants = Grants(corpus)
     sight = Sight(actor, grants)
-    preparer = Preparer(corpus.name, parts.settings, parts.chunk_text)
+    preparer = parts.preparer(corpus.name)
     found = scan(scopes(roots, path), roots, {}, grants, rules=preparer.rules, state=parts.state)
     documents: Counter[str] = Counter()
     chunks: Counter[str] = Counter()

@@ -74,11 +74,12 @@ class Prepared:
 class Preparer:
     """Prepares the files of one corpus."""
 
-    def __init__(self, corpus: str, settings: IngestSettings, chunk_text: ChunkFunction) -> None:
+    def __init__(self, corpus: str, settings: IngestSettings, chunk_text: ChunkFunction, *, chunker: str) -> None:
+        """``chunker``: what ``chunk_text`` is, as ``IndexIdentity`` names it."""
         self._corpus = corpus
         self._settings = settings
         self._chunk_text = chunk_text
-        self.rules = f"{RULES_VERSION};{settings.max_file_bytes}"
+        self.rules = f"{chunker}|{RULES_VERSION};{settings.max_file_bytes}"
         """What ``rules_for`` makes a row's ``rules`` of."""
 
     def batch(self, tasks: Iterator[Task]) -> list[Prepared]:
@@ -189,6 +190,11 @@ class Preparer:
 def rules_for(entry: FileEntry, rules: str) -> str:
     """What a row's ``rules`` must be for its file to be passed over unread: who wants it leaves no trace in a stat."""
     return f"{rules};asked for" if entry.asked_for else f"{rules};tracked" if entry.kept_log else rules
+
+
+def cut_by(rules: str) -> str:
+    """The chunker in a row's ``rules``; empty: not known."""
+    return rules.rpartition("|")[0]
 
 
 def size_limit(path: str, settings: IngestSettings) -> int:

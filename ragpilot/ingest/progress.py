@@ -23,6 +23,8 @@ class Progress:
     def __init__(self) -> None:
         self.files = 0
         self.chunks = 0
+        self.note = ""
+        """What whoever watches should know while the run lasts."""
         self._stage: Stage = "scan"
         self._done = 0
         self._total = 0
@@ -62,4 +64,5 @@ class Progress:
         elapsed = time.monotonic() - first_time
         speed = (self._done - first_done) / elapsed if elapsed > 0 else 0.0
         left = (self._total - self._done) / speed if speed > 0 else None
-        return IngestProgress(self._stage, self._done, self._total, self.files, self.chunks, round(speed, 1), left)
+        counts = (self._stage, self._done, self._total, self.files, self.chunks)
+        return IngestProgress(*counts, round(speed, 1), left, self.note)

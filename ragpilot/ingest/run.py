@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -18,6 +18,7 @@ from typing import Literal
 from ragpilot.config import CorpusSettings
 from ragpilot.counted import counted
 from ragpilot.errors import IngestError, InvalidRequestError, RootError
+from ragpilot.identity_words import cut_anew
 from ragpilot.ingest.chunkers import self_test
 from ragpilot.ingest.embed import TextEmbedder
 from ragpilot.ingest.embedding_cache import EmbeddingCache
@@ -34,6 +35,8 @@ from ragpilot.types import IngestReport, IngestScope, LeftOut, VectorName
 
 NOTHING_THERE = "'path' names nothing inside the roots that you may read."
 NOTHING_READABLE = "Nothing is indexed here that you may read."
+
+OTHER_VECTORS = "The embedder gives other vectors than those that were kept: everything is embedded anew."
 
 _NAMED = 20
 """Files that a warning names, at most."""
@@ -61,8 +64,9 @@ class _Counts:
     left_out: list[LeftOut] = field(default_factory=list)
     failed: list[LeftOut] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    ill_cut: list[str] = field(default_factory=list)
     """What chunkers had to say of single files that the actor may hear of."""
+    notes: list[str] = field(default_factory=list)
 
 
 class IngestRun:
@@ -98,15 +102,28 @@ class IngestRun:
         self._sight = Sight(self._scope.actor, grants)
         with self._hiding(options.path):
             covered = await asyncio.to_thread(scopes, roots, options.path)
-        preparer = Preparer(corpus.name, self._parts.settings, self._parts.chunk_text)
+        preparer = self._parts.preparer(corpus.name)
+
+        async def look() -> Scan:
+            rules, state = preparer.rules, self._parts.state
+            return await asyncio.to_thread(scan, covered, roots, index.rows, grants, rules=rules, state=state)
+
         async with self._opening as index:
-            await index.load(fresh=options.rebuild)
+            await index.load(fresh=options.rebuild, any_chunker=True)
             with self._hiding(options.path):
-                found = await asyncio.to_thread(
-                    scan, covered, roots, index.rows, grants, rules=preparer.rules, state=self._parts.state
-                )
+                found = await look()
                 if any(scope.relative for scope in covered) and not self._sees_any(found):
                     raise RootError(NOTHING_THERE)
+            if (former := index.former_chunker or index.left_behind) and options.path is not None:
+                # One index, one way of cutting: a part of it cannot be brought up to date alone.
+                options = replace(options, path=None)
+                covered = await asyncio.to_thread(scopes, roots, None)
+                found = await look()
+                self._note(cut_anew(former, self._parts.identity.chunker, doing="the whole corpus is cut anew"))
+            elif index.former_chunker:
+                self._note(cut_anew(former, self._parts.identity.chunker))
+            if index.former_chunker:
+                await index.adopt()
             if options.rebuild:
                 await index.drop()
             broken = await asyncio.to_thread(self_test)
@@ -119,7 +136,7 @@ class IngestRun:
             searchable = time.monotonic() - self._started
             self._cut_short = self._stop.is_set()
             if options.headers:
-                await self._fill(index, bodies=options.bodies, use_cache=not options.rebuild)
+                await self._fill(index, bodies=options.bodies, doubt_cache=options.rebuild)
             if index.exists:
                 await index.finish(datetime.now(UTC))
             if not self._cut_short:
@@ -152,12 +169,17 @@ class IngestRun:
             seen = sum(self._sight.sees(row.path) for row in index.indexed())
             self._progress.chunks, self._progress.files = await self._chunks(index), seen
             self._counts.unchanged = seen
-            await self._fill(index, bodies=True, use_cache=True)
+            await self._fill(index, bodies=True)
             return await self._reported(index, (), 0.0)
 
     async def _chunks(self, index: CorpusIndex) -> int:
         """How many chunks there are, as far as the actor may know."""
         return index.chunks if self._sight.whole else await index.readable()
+
+    def _note(self, text: str) -> None:
+        """Tell what the run does beyond the usual, now and in its report."""
+        self._counts.notes.append(text)
+        self._progress.note = text
 
     # --- lexical vectors
 
@@ -208,7 +230,7 @@ class IngestRun:
             counts.left_out.append(row.left_out())
         if not self._sight.sees(prepared.task.entry.path):
             return
-        counts.notes += [f"{prepared.task.entry.path}: {note}" for note in prepared.notes]
+        counts.ill_cut += [f"{prepared.task.entry.path}: {note}" for note in prepared.notes]
         if prepared.failure is not None:
             return
         if row is None or not row.indexed:
@@ -222,7 +244,7 @@ class IngestRun:
 
     # --- dense vectors
 
-    async def _fill(self, index: CorpusIndex, *, bodies: bool, use_cache: bool) -> None:
+    async def _fill(self, index: CorpusIndex, *, bodies: bool, doubt_cache: bool = False) -> None:
         if not index.exists or not index.chunks:
             if not self._sight.whole:
                 # As where all that there is to embed is hidden.
@@ -232,7 +254,7 @@ class IngestRun:
         cache = await asyncio.to_thread(EmbeddingCache, self._parts.state, identity)
         embedder = TextEmbedder(self._parts.embedder, seconds=self._parts.embed_seconds)
         filling = VectorFill(self._parts.store, embedder, cache, self._scope, self._progress, self._stop, index.agree)
-        filling.use_cache, filling.failures = use_cache, self._failures
+        filling.doubt_cache, filling.failures = doubt_cache, self._failures
         if not self._sight.whole:
             filling.counts = lambda chunk: self._sight.sees(chunk.path)
         try:
@@ -243,6 +265,8 @@ class IngestRun:
             # How much of it the cache knew says something of other files with the same text.
             self._embedded = embedder.embedded if self._sight.whole else filling.stored
             await asyncio.to_thread(_retire, cache)
+        if filling.disagreed:
+            self._note(OTHER_VECTORS)
         if self._failures.stopped:
             self._counts.warnings.append(
                 f"Embedding stopped: {self._failures.stopped} What lacks vectors is found by its words; "
@@ -265,9 +289,9 @@ class IngestRun:
         left_out = sight.seen(counts.left_out)
         rows = [row for row in index.indexed() if not covered or any(covers(scope, row.path) for scope in covered)]
         rows = [row for row in rows if sight.sees(row.path)]
-        if counts.notes:
-            files = counted(len(counts.notes), "file")
-            counts.warnings.append(f"Cut less well than their kind allows, {files}: {_some(counts.notes)}.")
+        if counts.ill_cut:
+            files = counted(len(counts.ill_cut), "file")
+            counts.warnings.append(f"Cut less well than their kind allows, {files}: {_some(counts.ill_cut)}.")
         outcome: Literal["complete", "partial", "nothing"] = "complete"
         if failed or self._failures.stopped or self._cut_short:
             outcome = "partial"
@@ -290,6 +314,7 @@ class IngestRun:
             seconds_to_searchable=searchable,
             warnings=tuple(counts.warnings),
             redacted=tuple(row.held_secrets() for row in rows if row.redacted),
+            notes=tuple(counts.notes),
         )
 
 

@@ -63,6 +63,9 @@ class QdrantServer(ProtocolServer):
                     sparse_vectors_config=made.sparse_vectors,
                     metadata=made.metadata,
                 )
+            case ("PATCH", ""):
+                changed = models.UpdateCollection.model_validate(body)
+                return await local.update_collection(name, metadata=changed.metadata)
             case ("DELETE", ""):
                 return await local.delete_collection(name)
             case ("PUT", "index"):

@@ -31,8 +31,8 @@ BUDGET = chunk("core/prompting.py", "the context budget is enforced here", heade
 RETRY = chunk("net/retry.py", "sleep longer each time", header="retry backoff")
 BOBS = chunk("bob/diary.md", "the secret diary", header="secret diary", readers=frozenset({"user:bob"}))
 
-PROGRESS = IngestProgress("chunks", 1, 2, 1, 3, 100.0, 1.5)
-REPORT = IngestReport("default", "complete", 1, 0, 0, 0, 3, 3, (), (), 0.5, 0.2)
+PROGRESS = IngestProgress("chunks", 1, 2, 1, 3, 100.0, 1.5, "Cut anew.")
+REPORT = IngestReport("default", "complete", 1, 0, 0, 0, 3, 3, (), (), 0.5, 0.2, notes=("Cut anew.",))
 
 
 async def _either(gate: asyncio.Semaphore, leave: asyncio.Event | None) -> None:

@@ -112,14 +112,15 @@ async def test_an_absolute_path_is_refused_even_inside_the_root(tree: Path) -> N
 async def test_a_path_inside_is_indexed_to_its_end(tree: Path, audit: list[str], path: str, place: str | None) -> None:
     report = IngestReport(
         "default", "partial", 2, 1, 0, 3, 9, 9, (LeftOut("x.png", "binary"), LeftOut("y.png", "binary")),
-        (LeftOut("z.py", "unreadable", SECRET),), 1.25, 0.5, ("A warning.",),
+        (LeftOut("z.py", "unreadable", SECRET),), 1.25, 0.5, ("A warning.",), notes=("It is cut anew.",),
     )  # fmt: skip
     ingestion, told = ScriptedIngestion(events=(PROGRESS, report)), Told()
     result = await ingest(standing(tree, ingestion), {"path": path}, told)
     assert not result.is_error
     assert text_of(result) == (
         "default: 2 new, 1 changed, 3 removed; 9 passages in all; 1.2 s.\n"
-        "Left out: 2 binary (not text): x.png, y.png\nFailed: z.py: unreadable\nWarning: A warning."
+        "Left out: 2 binary (not text): x.png, y.png\nFailed: z.py: unreadable\nIt is cut anew.\n"
+        "Warning: A warning."
     )
     found = result.structured_content
     assert (found["outcome"], found["leftOut"], found["failed"]) == (

@@ -1,4 +1,4 @@
-"""One run of ingestion over a folder, in a process that can be killed: ``python -m tests.soak.child ROOT STATE``.
+"""One run of ingestion over a folder, in a process that can be killed: ``python -m tests.soak.child ROOT STATE CHARS``.
 
 Standard output tells, a line of JSON each, what is asked of the store and what it has acknowledged.
 """
@@ -23,10 +23,14 @@ from tests.fakes import OPERATOR, FakeEmbedder
 CORPUS = "soak"
 
 
-def service(root: Path, state: Path, store: EdgeStore) -> tuple[IngestService, CorpusSettings]:
+CHARS = 300
+"""The most characters of a chunk; with another number everything is cut anew."""
+
+
+def service(root: Path, state: Path, store: EdgeStore, chars: int = CHARS) -> tuple[IngestService, CorpusSettings]:
     """Ingestion over the real embedded store, with an embedder that costs nothing."""
     corpus = CorpusSettings(name=CORPUS, roots=[str(root)])
-    settings = IngestSettings(max_chunk_chars=300)
+    settings = IngestSettings(max_chunk_chars=chars)
     return IngestService(store, FakeEmbedder(), settings, state, corpora=[corpus]), corpus
 
 
@@ -54,9 +58,9 @@ class TellingStore(EdgeStore):
         self._tell(done=name, documents=[], ids=list(vectors))
 
 
-async def main(root: Path, state: Path) -> None:
+async def main(root: Path, state: Path, chars: int) -> None:
     store = TellingStore(state / "store")
-    ingestion, corpus = service(root, state, store)
+    ingestion, corpus = service(root, state, store, chars)
     async with aclosing(ingestion.run(OPERATOR, corpus)) as run:
         async for event in run:
             if isinstance(event, IngestReport) and event.outcome != "complete":
@@ -65,4 +69,4 @@ async def main(root: Path, state: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2])))
+    asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])))

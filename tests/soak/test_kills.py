@@ -28,7 +28,7 @@ from ragpilot.errors import StoreInUseError
 from ragpilot.lexical import question_vector
 from ragpilot.types import Chunk, IngestReport, IngestScope, StoreQuery
 from tests.fakes import OPERATOR, FakeEmbedder
-from tests.soak.child import CORPUS, service
+from tests.soak.child import CHARS, CORPUS, service
 
 SCOPE = IngestScope(OPERATOR, CORPUS)
 ALL = 1_000_000
@@ -102,9 +102,9 @@ async def look(state: Path) -> Held:
 class Child:
     """A run in a process of its own."""
 
-    def __init__(self, root: Path, state: Path) -> None:
+    def __init__(self, root: Path, state: Path, chars: int = CHARS) -> None:
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own module
-            [sys.executable, "-m", "tests.soak.child", str(root), str(state)],
+            [sys.executable, "-m", "tests.soak.child", str(root), str(state), str(chars)],
             cwd=REPOSITORY,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -246,11 +246,11 @@ def change(root: Path, dice: random.Random) -> None:
             write(file, "")
 
 
-async def finish(root: Path, state: Path) -> IngestReport:
-    """A whole run, here."""
+async def finish(root: Path, state: Path, chars: int = CHARS, *, path: Path | None = None) -> IngestReport:
+    """A run, here."""
     async with opened(state) as store:
-        ingestion, corpus = service(root, state, store)
-        events = [event async for event in ingestion.run(OPERATOR, corpus)]
+        ingestion, corpus = service(root, state, store, chars)
+        events = [event async for event in ingestion.run(OPERATOR, corpus, path=path)]
     report = events[-1]
     assert isinstance(report, IngestReport)
     return report
@@ -284,6 +284,45 @@ async def soak(folder: Path, *, kills: int, files: int, seed: int) -> None:
     held, clean = await look(state), await look(folder / "clean")
     assert held.chunks.keys() == held.headers == held.bodies
     assert held.comparable() == clean.comparable()
+
+
+async def cut_anew_and_killed(folder: Path, *, kills: int, files: int, seed: int) -> None:
+    """An index that is cut anew, by runs that are killed, and at last by one that was asked for a part of it."""
+    dice = random.Random(seed)  # noqa: S311 - no secret depends on it
+    root, state, chars = folder / "root", folder / "state", CHARS
+    grow(root, dice, files)
+    assert (await finish(root, state)).outcome == "complete"
+    before = await look(state)
+    shown = {chunk.path for chunk in before.chunks.values()}
+    done = 0
+    while done < kills:
+        child = Child(root, state, chars := 500 - chars if done % 3 == 0 else chars)
+        killed = child.killed(dice.randint(0, 3 * files), dice)
+        now = await look(state)
+        check(before, child.told, now)
+        assert {chunk.path for chunk in now.chunks.values()} == shown, "what was indexed does not answer"
+        done += killed
+        before = now
+    part = dice.choice(files_of(root)).parent
+    assert (await finish(root, state, chars, path=part)).outcome == "complete"
+    again = await finish(root, state, chars)
+    assert (again.added, again.changed, again.removed, again.embedded, again.notes) == (0, 0, 0, 0, ())
+    assert (await finish(root, folder / "clean", chars)).outcome == "complete"
+    held, clean = await look(state), await look(folder / "clean")
+    assert held.chunks.keys() == held.headers == held.bodies
+    assert held.comparable() == clean.comparable()
+
+
+@pytest.mark.asyncio
+async def test_kills_while_everything_is_cut_anew(tmp_path: Path) -> None:
+    await cut_anew_and_killed(tmp_path, kills=2, files=24, seed=3)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.asyncio
+async def test_many_kills_while_everything_is_cut_anew(tmp_path: Path) -> None:
+    await cut_anew_and_killed(tmp_path, kills=10, files=40, seed=4)
 
 
 @pytest.mark.asyncio

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ragpilot.errors import (
@@ -161,6 +163,15 @@ async def test_statistics_that_cannot_be_had_are_told_in_the_bar() -> None:
     async with opened(backend) as (app, pilot):
         await until(pilot, lambda: "The store cannot be read." in seen(app))
         await until(pilot, lambda: backend.runs)
+
+
+@pytest.mark.asyncio
+async def test_what_a_run_says_of_itself_is_told_once() -> None:
+    step, told = progress(), "It is cut anew."
+    backend = ScriptedBackend(run=[replace(step, note=told), replace(step, note=told), report(notes=(told,))])
+    async with opened(backend) as (app, pilot):
+        await until(pilot, lambda: len(backend.runs) == 1 and not app._indexing)
+        await until(pilot, lambda: toasts(app) == [told])
 
 
 @pytest.mark.asyncio

@@ -47,6 +47,14 @@ async def test_another_embedder_is_bad_and_says_how_to_rebuild() -> None:
     assert "ragpilot index --rebuild" in finding.advice
 
 
+async def test_an_index_that_is_cut_otherwise_is_bad_and_says_how_to_cut_it_anew() -> None:
+    store = MemoryStore()
+    await store.ensure(SCOPE, IDENTITY)
+    finding = (await examined(store, replace(IDENTITY, chunker="newer")))["corpus default"]
+    assert finding.state == "bad"
+    assert finding.advice == "`ragpilot index` cuts it anew; vectors of texts that did not change are kept."
+
+
 async def test_nothing_indexed_is_no_fault() -> None:
     finding = (await examined(MemoryStore()))["corpus default"]
     assert (finding.state, finding.advice) == ("note", "Index it: ragpilot index")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -166,6 +167,32 @@ def test_vectors_come_back_exactly_and_by_embedder(tmp_path: Path) -> None:
     other = EmbeddingCache(tmp_path, replace(IDENTITY, document_prefix="passage: "))
     assert other.get(["a", "b"]) == {}
     other.close()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE vectors SET vector = CAST(x'0000c03f' || substr(vector, 5) AS BLOB) WHERE rowid = 2",
+        "UPDATE vectors SET vector = CAST(x'0000c07f' || substr(vector, 5) AS BLOB) WHERE rowid = 2",
+        "UPDATE vectors SET vector = substr(vector, 1, 12) WHERE rowid = 2",
+        "UPDATE vectors SET vector = 'words' WHERE rowid = 2",
+        "UPDATE vectors SET checksum = zeroblob(8) WHERE rowid = 2",
+        # Another text's vector, with the checksum that it has there.
+        "UPDATE vectors SET (vector, checksum) = (SELECT vector, checksum FROM vectors WHERE rowid = 1) "
+        "WHERE rowid = 2",
+    ],
+)
+def test_an_entry_that_was_damaged_is_not_given_and_can_be_put_again(damage: str, tmp_path: Path) -> None:
+    cache = EmbeddingCache(tmp_path, IDENTITY)
+    cache.put({"a": vector(0.1, 0.2, 0.3, 0.4), "b": vector(1, 0, 0, 0)})
+    cache.close()
+    with closing(sqlite3.connect(tmp_path / "embeddings.sqlite3")) as opened, opened:
+        assert opened.execute(damage).rowcount == 1
+    again = EmbeddingCache(tmp_path, IDENTITY)
+    assert set(again.get(["a", "b"])) == {"a"}
+    again.put({"b": vector(1, 0, 0, 0)})
+    assert set(again.get(["a", "b"])) == {"a", "b"}
+    again.close()
 
 
 def test_the_cache_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
+import sqlite3
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,10 @@ import pytest
 
 from ragpilot.config import CorpusSettings, GrantSettings
 from ragpilot.errors import IndexMismatchError, IngestError, StoreDamagedError
+from ragpilot.ingest.embedding_cache import FILE_NAME as CACHE
 from ragpilot.ingest.manifest import FILE_NAME, Manifest
+from ragpilot.ingest.run import OTHER_VECTORS
+from ragpilot.types import Vector
 from tests.fakes import FakeEmbedder, MemoryStore
 from tests.ingestion import Project, steady
 
@@ -38,11 +44,60 @@ async def test_another_embedder_is_refused_until_a_rebuild(tmp_path: Path) -> No
         await project.run(rebuild=True, path=project.root / "src")
 
 
-async def test_a_rebuild_embeds_anew(tmp_path: Path) -> None:
-    project = Project(tmp_path)
-    first = await project.run()
+MANY = {f"m{n}.py": f"def f{n}():\n    return {n}\n" for n in range(30)}
+SAMPLED = 8
+"""Texts that are embedded again by a rebuild, to see that the embedder gives what it gave."""
+
+
+async def test_a_rebuild_keeps_vectors_that_the_embedder_gives_again(tmp_path: Path) -> None:
+    project = Project(tmp_path, files=MANY)
+    assert (await project.run()).embedded == 2 * len(MANY)
     again = await project.run(rebuild=True)
-    assert again.embedded == first.embedded
+    assert (again.added, again.embedded, again.notes) == (len(MANY), SAMPLED, ())
+    assert project.complete
+
+
+class Replaced(FakeEmbedder):
+    """Another model under the same name, as a service may have it."""
+
+    def vector(self, text: str) -> Vector:
+        return super().vector(text)[::-1].copy()
+
+
+async def test_a_rebuild_keeps_no_vectors_of_a_model_that_was_replaced(tmp_path: Path) -> None:
+    project = Project(tmp_path, files=MANY)
+    await project.run()
+    project.embedder = Replaced()
+    project.restart()
+    again = await project.run(rebuild=True)
+    assert (again.embedded, again.notes) == (2 * len(MANY) + SAMPLED, (OTHER_VECTORS,))
+    for chunk in project.chunks:
+        assert (project.store.vectors["default", "header", chunk.id] == Replaced().vector(chunk.header)).all()
+    assert (await project.run(rebuild=True)).embedded == SAMPLED
+
+
+@pytest.mark.parametrize("damage", ["nonsense", "cut short", "a page", "every vector"])
+async def test_a_rebuild_embeds_what_is_damaged_in_the_cache(damage: str, tmp_path: Path) -> None:
+    project = Project(tmp_path, files=MANY)
+    await project.run()
+    file = project.state / CACHE
+    match damage:
+        case "nonsense":
+            file.write_bytes(b"nonsense" * 5_000)
+        case "cut short":
+            os.truncate(file, file.stat().st_size // 2)
+        case "a page":
+            with file.open("r+b") as opened:
+                opened.seek(4096)
+                opened.write(b"\xa5" * 4096)
+        case "every vector":
+            with closing(sqlite3.connect(file)) as cache, cache:
+                cache.execute("UPDATE vectors SET vector = zeroblob(length(vector))")
+    again = await project.run(rebuild=True)
+    assert (again.outcome, again.embedded, again.notes) == ("complete", 2 * len(MANY), ())
+    for chunk in project.chunks:
+        assert (project.store.vectors["default", "header", chunk.id] == FakeEmbedder().vector(chunk.header)).all()
+    assert (await project.run(rebuild=True)).embedded == SAMPLED
 
 
 async def test_a_rebuild_reads_nothing_of_a_damaged_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

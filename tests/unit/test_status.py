@@ -8,7 +8,7 @@ import pytest
 from ragpilot.config import CorpusSettings, Settings
 from ragpilot.errors import PermissionDeniedError, StoreError, UnknownCorpusError, UnknownSourceError
 from ragpilot.ingest.read import content_hash
-from ragpilot.types import Actor, CollectionInfo
+from ragpilot.types import Actor, CollectionInfo, IngestScope
 from tests.builders import chunk
 from tests.corpus import Corpus, two_corpora
 from tests.fakes import ANN, BOB, NOBODY, OPERATOR, FakeEmbedder, MemoryStore, broken_embedder
@@ -150,3 +150,14 @@ async def test_a_store_that_cannot_open_an_index_is_not_well() -> None:
     told = (health["store"].ok, health["store"].detail)
     assert told == (False, "The collection was not made by RagPilot. Name another prefix.")
     assert "index" not in health
+
+
+@pytest.mark.asyncio
+async def test_an_index_that_an_earlier_chunker_has_cut_is_told_with_the_command_that_cuts_it_anew() -> None:
+    corpus = Corpus()
+    await corpus.index([MINE])
+    await corpus.store.adopt_chunker(IngestScope(OPERATOR, "default"), "0;max_chars=1000")
+    detail = (await corpus.status.health())["index"].detail
+    assert detail.startswith("Corpus default: the index was cut into passages by other rules (0;max_chars=1000) than ")
+    assert detail.endswith(": `ragpilot index` cuts it anew")
+    assert (await corpus.status.stats(ANN)).misfit == detail.removeprefix("Corpus default: ")

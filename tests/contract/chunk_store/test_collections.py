@@ -71,6 +71,7 @@ async def test_writes_to_a_missing_corpus_are_refused(store: ChunkStore, scope: 
         lambda: store.delete_documents(scope, ["a"]),
         lambda: store.set_readers(scope, {"a": EVERYONE}),
         lambda: store.record_ingestion(scope, datetime.now(UTC)),
+        lambda: store.adopt_chunker(scope, "chunker-2"),
     ]
     for write in writes:
         with pytest.raises(StoreError):
@@ -92,6 +93,24 @@ async def test_ensure_opens_what_is_there_and_refuses_another_identity(store: Ch
         with pytest.raises(IndexMismatchError):
             await store.ensure(scope, other)
     assert await store.describe(scope.corpus) == created
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_another_chunker_is_adopted_over_all_that_is_there(store: ChunkStore, scope: IngestScope) -> None:
+    created = await store.ensure(scope, IDENTITY)
+    item = entry(scope, "a", "0")
+    await put(store, scope, "a", item)
+    await store.set_vectors(scope, "header", {item.chunk.id: unit(1)})
+    ended = await store.record_ingestion(scope, datetime(2026, 3, 4, tzinfo=UTC))
+    newer = IndexIdentity(IDENTITY.embedder, "chunker-2")
+    adopted = await store.adopt_chunker(scope, "chunker-2")
+    assert (adopted.identity, adopted.last_ingestion) == (newer, ended.last_ingestion)
+    assert adopted.revision > ended.revision > created.revision
+    assert await store.describe(scope.corpus) == adopted == await store.ensure(scope, newer)
+    with pytest.raises(IndexMismatchError):
+        await store.ensure(scope, IDENTITY)
+    assert await texts(store, ANN, question(scope, unit(1), {1: 1.0})) == {"0"}
+    assert await store.count(ANN, scope.corpus, having="header") == 1
 
 
 @pytest.mark.asyncio(loop_scope="module")
@@ -180,12 +199,13 @@ async def test_all_is_there_after_closing_and_opening(adapter: str, scope: Inges
         await each.set_vectors(scope, "header", vectors)
         await each.delete_documents(scope, ["d4"])
         await each.set_readers(scope, {"d3": frozenset({"user:bob"})})
-    ended = await store.record_ingestion(scope, datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+    await store.record_ingestion(scope, datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+    ended = await store.adopt_chunker(scope, "chunker-2")
     await store.aclose()
     await store.aclose()
     store = ADAPTERS[adapter](tmp_path)
     assert await store.describe(scope.corpus) == ended
-    assert await store.ensure(scope, IDENTITY) == ended
+    assert await store.ensure(scope, IndexIdentity(IDENTITY.embedder, "chunker-2")) == ended
     queries = [question(scope, any_vector(rng), any_weights(rng), limit=limit) for limit in (3, 150)]
     await assert_reads_alike(store, model, scope, queries, range(30))
     await store.aclose()

@@ -34,6 +34,21 @@ def test_index_reports_every_corpus(work: Path, monkeypatch: pytest.MonkeyPatch,
     assert "Failed: 2 more; --json lists them all." in stderr
 
 
+def test_what_a_run_says_of_itself_is_printed_once(work: Path, monkeypatch: pytest.MonkeyPatch, capture: Any) -> None:
+    steps = [IngestProgress(stage, 0, 3, 1, 3, 0.0, None, "It is cut anew.") for stage in ("chunks", "headers")]
+    end = replace(report(), notes=("It is cut anew.",))
+    install(monkeypatch, FakeSession(runs=[[*steps, end], [end], [end], [end]]))
+    assert cli.run(["index"]) == 0
+    assert capture()[1].startswith("It is cut anew.\nIndexing words: 0 of 3")
+    assert cli.run(["index"]) == 0
+    assert capture()[1].splitlines()[0] == "It is cut anew."
+    assert cli.run(["index", "--quiet"]) == 0
+    assert "cut anew" not in "".join(capture())
+    assert cli.run(["index", "--json"]) == 0
+    stdout, stderr = capture()
+    assert (json.loads(stdout)["notes"], stderr) == (["It is cut anew."], "")
+
+
 def test_secrets_that_stay_replaced_are_counted_where_nothing_was_read(
     work: Path, monkeypatch: pytest.MonkeyPatch, capture: Any
 ) -> None:

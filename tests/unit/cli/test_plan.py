@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ragpilot import cli
+from ragpilot.ingest import pipeline
 
 TOKEN = "ghp_" + "aB3dE6gH9" * 4
 
@@ -70,6 +71,22 @@ def test_a_plan_of_a_part_as_json(root: Path, capfd: pytest.CaptureFixture[str])
     assert 0 < plan["secondsToSearchable"] < plan["seconds"]
     assert plan["diskBytes"] > 0
     assert stderr == ""
+
+
+def test_a_plan_tells_of_an_index_that_would_be_cut_anew(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["-C", str(root), "index", "--no-bodies", "--quiet"]) == 0
+    assert cli.run(["-C", str(root), "index", "--plan"]) == 0
+    assert "cut anew" not in capfd.readouterr().err
+    monkeypatch.setattr(pipeline, "CHUNKER_VERSION", "1000")
+    before = contents(root)
+    assert cli.run(["-C", str(root), "index", "--plan"]) == 0
+    assert capfd.readouterr().err.splitlines()[-1] == (
+        "This index was cut by an earlier version of RagPilot: the next run cuts it anew; "
+        "vectors of texts that did not change are kept."
+    )
+    assert contents(root) == before
 
 
 def test_a_folder_outside_every_corpus_is_planned_and_not_remembered(
