@@ -164,7 +164,7 @@ class Exchange(Vertical):
         elif done.model:
             parts.insert(0, clean_line(done.model))
         if done.plan.get("searched"):
-            parts.append("searched with the earlier question")
+            parts.append("with the earlier question")
         notes = [*done.warnings]
         if done.unsupported:
             numbers = ", ".join(f"[{number}]" for number in done.unsupported)
