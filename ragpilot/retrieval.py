@@ -19,7 +19,7 @@ from ragpilot.config import RetrievalSettings
 from ragpilot.errors import IndexMismatchError
 from ragpilot.found import Found, Retrieval
 from ragpilot.header_vectors import HeaderVectors
-from ragpilot.identity_words import misfit
+from ragpilot.identity_words import misfit, remedy
 from ragpilot.lexical import question_terms, question_vector, term_id
 from ragpilot.naming import Asked, names_of
 from ragpilot.ports import ChunkStore, Embedder
@@ -160,7 +160,7 @@ class Retriever:
         if info is not None and info.identity != self._identity:
             raise IndexMismatchError(
                 f"The index of corpus {corpus!r} {misfit(info.identity, self._identity)}.",
-                hint="Build it anew with `ragpilot index --rebuild`, or configure what it was built with.",
+                hint=remedy(info.identity, self._identity),
             )
 
     async def _candidates(self, actor: Actor, query: StoreQuery, asked: Asked) -> list[Candidate]:

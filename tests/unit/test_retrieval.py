@@ -181,6 +181,15 @@ async def test_an_index_of_another_embedder_is_refused_by_name_even_with_equal_d
 
 
 @pytest.mark.asyncio
+async def test_an_index_that_was_cut_otherwise_is_refused_until_a_run_cuts_it_anew() -> None:
+    corpus = Corpus()
+    await corpus.store.ensure(IngestScope(OPERATOR, "default"), replace(corpus.identity, chunker="earlier"))
+    with pytest.raises(IndexMismatchError, match="earlier") as caught:
+        await searched(corpus, "context budget")
+    assert caught.value.hint.startswith("`ragpilot index` cuts it anew")
+
+
+@pytest.mark.asyncio
 async def test_a_missing_collection_finds_nothing() -> None:
     assert await searched(Corpus(), "context budget") == []
 
