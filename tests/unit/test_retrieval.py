@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ragpilot.adapters.minilm import MiniLmEmbedder
