@@ -27,14 +27,15 @@ main()
 
 
 def ended(*arguments: str, ignoring: bool = False) -> subprocess.CompletedProcess[str]:
-    """What a command came to; ``ignoring``: one that was started deaf to Ctrl-C."""
+    """What a command came to; ``ignoring``: one that was started deaf to Ctrl-C, as these tests may be too."""
+    handler = signal.SIG_IGN if ignoring else signal.SIG_DFL
     return subprocess.run(  # noqa: S603 - what this file says
         arguments,
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
-        preexec_fn=(lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)) if ignoring else None,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, handler),
     )
 
 
