@@ -15,7 +15,7 @@ from ragpilot.config import Settings
 from ragpilot.corpora import resolve_corpus
 from ragpilot.errors import ChatModelError, RagPilotError
 from ragpilot.events import Answer, AnswerEvent, Done, Failed, Sources, Token
-from ragpilot.follow_up import Need, is_answerable, topic_of
+from ragpilot.follow_up import Need, is_answerable, is_better_alone, topic_of
 from ragpilot.found import NOTHING_READABLE, Retrieval
 from ragpilot.freshness import Freshness
 from ragpilot.logs import log_unexpected
@@ -155,8 +155,10 @@ class AskService:
             return alone, ""
         searched = f"{topic.question} {request.question}"
         together = await search(searched)
-        better_alone = topic.need != Need.ALWAYS and alone.hits and alone.evidence > together.evidence
-        if not together.hits or better_alone:
+        if not together.hits and topic.before:
+            searched = f"{topic.before} {searched}"
+            together = await search(searched)
+        if is_better_alone(request.question, topic.need, alone, together):
             return alone, ""
         return together, searched
 

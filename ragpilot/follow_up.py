@@ -7,13 +7,15 @@ nothing, or something else that its few words happen to fit.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ragpilot.lexical import QUESTION_WORDS, terms, terms_of, words
+from ragpilot.found import Retrieval
+from ragpilot.lexical import QUESTION_WORDS, document_terms, terms, terms_of, words
 from ragpilot.routing import is_symbol, named_files, named_symbols
-from ragpilot.types import Turn
+from ragpilot.types import NOT_FOUND_ANSWER, Turn
 
 _LONGEST_TOPIC = 300
 """Characters of an earlier question that are searched for again."""
@@ -28,18 +30,28 @@ _REFERS = re.compile(
     | \bthis\b
     | (?:^|\b(?:is|are|was|were|do|does|did|can|could|should|would|will|has|have|of|for|about|with|from|by|to|on|in|like
               |after|before|without|and|but|or|if|why|how|when|where|what)\s+)that\b
+    | \bthat(?:\W*$|\s+(?:class|code|error|exception|field|file|flag|function|method|module|option|setting|test|type)\b)
+    | \bones?\W*$
     | \bthe\s+(?:former|latter|above|same|(?:first|second|third|last|other|previous)\s+one)\b
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_GOES_ON = re.compile(r"^\W*(?:and|but|or|also|then|(?:what|how)\s+about|what\s+else|anything\s+else)\b", re.IGNORECASE)
-
-
+_GOES_ON = re.compile(
+    r"^\W*(?:and|but|or|also|then|(?:the\s+)?same|(?:what|how)\s+about|what\s+else|anything\s+else)\b", re.IGNORECASE
+)
 _OF_THE_PROJECT = re.compile(
     r"\b(?:install|set\s+up|build|built|compile|run|deploy|release|contribute|maintain\w*|licen[cs]ed?)\b",
     re.IGNORECASE,
 )
 """What "it" can do that is the project itself: "how do I install it?"."""
+_CONTRACTION = re.compile(r"\w+n['’]t\b|(?<=\w)['’](?:s|re|ve|ll|d|m)\b", re.IGNORECASE)
+_MORE = frozenset(
+    """
+    clarify continue detail details elaborate example good happen happens mean means same summarise summarize
+    understand words
+    """.split()
+)
+"""Words by which one asks for more of the same, or how it goes on."""
 
 
 class Need(StrEnum):
@@ -49,6 +61,8 @@ class Need(StrEnum):
     """It names nothing by itself: "why?"."""
     RATHER = "rather"
     """It points back, by a pronoun or by what it leaves out."""
+    BESIDE = "beside"
+    """It names something beside what was spoken of: "and the timeout?", "what about websockets?"."""
     IF_REFUSED = "if_refused"
     """It may well stand by itself."""
 
@@ -59,16 +73,36 @@ class Topic:
 
     question: str
     need: Need
+    before: str = ""
+    """Another question that this one may have gone on from itself; searched too where the two find nothing."""
 
 
 def topic_of(question: str, turns: Sequence[Turn]) -> Topic | None:
-    """The latest earlier question that stands by itself; None where ``question`` has nothing to do with it."""
-    asked = [turn.content.strip() for turn in turns if turn.role == "user" and turn.content.strip()]
+    """The latest earlier question that stands by itself; None where ``question`` has nothing to do with it.
+
+    What was not found is no topic while anything else was spoken of.
+    """
+    asked = _asked(turns)
     need = _need(question, turns[-2:]) if asked else None
     if need is None:
         return None
-    topic = next((earlier for earlier in reversed(asked) if not _points_back(earlier)), asked[0])
-    return Topic(topic[:_LONGEST_TOPIC], need)
+    topic = before = heard = ""
+    for earlier, said in asked:
+        if not topic or not _points_back(earlier) or _took_over(earlier, said, topic):
+            goes_on = not _terms(earlier).isdisjoint(terms(heard))
+            topic, before = earlier, topic if goes_on else ""
+        heard = f"{earlier} {said}"
+    return Topic(topic[:_LONGEST_TOPIC], need, before[:_LONGEST_TOPIC])
+
+
+def is_better_alone(question: str, need: Need, alone: Retrieval, together: Retrieval) -> bool:
+    """Whether what ``question`` finds by itself is rather meant than what it finds with its topic."""
+    if need == Need.ALWAYS:
+        return False
+    if not (alone.hits and together.hits):
+        return not together.hits
+    stronger = alone.evidence > together.evidence
+    return stronger or (need == Need.BESIDE and _held(question, alone) > _held(question, together))
 
 
 def is_answerable(question: str, need: Need, unknown: Collection[str]) -> bool:
@@ -78,7 +112,8 @@ def is_answerable(question: str, need: Need, unknown: Collection[str]) -> bool:
     than that is enough.
     """
     named = _terms(question)
-    return len(named & set(unknown)) * (3 if need == Need.IF_REFUSED else 2) <= len(named)
+    foreign = len(named & set(unknown))
+    return foreign * 3 < len(named) if need == Need.IF_REFUSED else foreign * 2 <= len(named)
 
 
 def _need(question: str, exchange: Sequence[Turn]) -> Need | None:
@@ -87,7 +122,9 @@ def _need(question: str, exchange: Sequence[Turn]) -> Need | None:
     if not _named(question):
         return Need.ALWAYS
     if _points_back(question):
-        return Need.IF_REFUSED if _OF_THE_PROJECT.search(question) else Need.RATHER
+        if _OF_THE_PROJECT.search(question):
+            return Need.IF_REFUSED
+        return Need.BESIDE if _names_another(question) else Need.RATHER
     said = {term for turn in exchange for term in terms(turn.content)}
     return Need.IF_REFUSED if _terms(question) & said else None
 
@@ -101,9 +138,40 @@ def _points_back(question: str) -> bool:
     return len(named) == 1 and not (is_symbol(question) or named_symbols(question) or named_files(question))
 
 
+def _names_another(question: str) -> bool:
+    return bool(_GOES_ON.search(question) and _named(question)) and not _REFERS.search(question)
+
+
+def _asked(turns: Sequence[Turn]) -> list[tuple[str, str]]:
+    """The earlier questions with what was said to each: those that were answered, or all where none was."""
+    found: list[tuple[str, str]] = []
+    for at, turn in enumerate(turns):
+        if turn.role == "user" and turn.content.strip():
+            said = turns[at + 1].content if turns[at + 1 : at + 2] and turns[at + 1].role == "assistant" else ""
+            found.append((turn.content.strip(), said))
+    return [(asked, said) for asked, said in found if said.strip() != NOT_FOUND_ANSWER] or found
+
+
+def _took_over(question: str, said: str, topic: str) -> bool:
+    """Whether what a question named beside a topic was then spoken of more than any of the topic."""
+    if not _names_another(question):
+        return False
+    spoken = Counter(terms(said))
+    own = [spoken[term] for term in _terms(question)]
+    return sum(own) > len(own) * max((spoken[term] for term in _terms(topic) - _terms(question)), default=0)
+
+
+def _held(question: str, found: Retrieval) -> int:
+    """How many terms of a question its best hit holds."""
+    chunk = found.hits[0].chunk
+    held = document_terms(chunk.text, path=chunk.path, symbol=chunk.symbol, header=chunk.header)
+    return sum(term in held for term in _terms(question))
+
+
 def _terms(question: str) -> set[str]:
     return {term for word in _named(question) for term in terms_of(word)}
 
 
 def _named(question: str) -> list[str]:
-    return [word for word in words(question) if word.lower() not in QUESTION_WORDS]
+    asking = QUESTION_WORDS | _MORE
+    return [word for word in words(_CONTRACTION.sub(" ", question)) if word.lower() not in asking]

@@ -7,7 +7,7 @@ import pytest
 from ragpilot.config import CorpusSettings, RetrievalSettings, Settings
 from ragpilot.events import Answer
 from ragpilot.follow_up import Need, Topic, is_answerable, topic_of
-from ragpilot.types import Actor, Outcome, Turn
+from ragpilot.types import NOT_FOUND_ANSWER, Actor, Outcome, Turn
 from tests.builders import chunk, request
 from tests.corpus import Corpus
 from tests.fakes import ANN, BOB, ScriptedChatModel
@@ -23,7 +23,20 @@ TALK = talk((FIRST, "By tokens; what waits stands in a backlog [1]."))
 
 
 @pytest.mark.parametrize(
-    "question", ["why?", "how?", "and then?", "explain this", "where?", "is it?", "how does that work?"]
+    "question",
+    [
+        "why?",
+        "and then?",
+        "explain this",
+        "is it?",
+        "how does that work?",
+        "show me an example",
+        "elaborate, please",
+        "what happens then?",
+        "what do you mean by that?",
+        "I don't understand",
+        "what is it good for?",
+    ],
 )
 def test_what_names_nothing_needs_a_topic(question: str) -> None:
     assert topic_of(question, TALK) == Topic(FIRST, Need.ALWAYS)
@@ -35,16 +48,23 @@ def test_what_names_nothing_needs_a_topic(question: str) -> None:
         "what calls it?",
         "where are they tested?",
         "who sets this limit?",
-        "and the timeout?",
-        "what about websockets?",
         "which of these fail?",
-        "show me an example",
         "what is the difference to the other one?",
-        "but when does the queue overflow?",
+        "which struct represents that?",
+        "who else uses that class?",
+        "and the second one?",
     ],
 )
 def test_what_points_back_has_a_topic(question: str) -> None:
     assert topic_of(question, TALK) == Topic(FIRST, Need.RATHER)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["and the timeout?", "what about websockets?", "but when does the queue overflow?", "same for wildcards?"],
+)
+def test_what_names_something_beside_the_topic_has_it(question: str) -> None:
+    assert topic_of(question, TALK) == Topic(FIRST, Need.BESIDE)
 
 
 @pytest.mark.parametrize(
@@ -77,10 +97,41 @@ def test_without_an_earlier_question_there_is_no_topic() -> None:
 
 def test_the_topic_is_the_latest_question_that_stood_by_itself() -> None:
     later = talk((FIRST, "By tokens."), ("what calls it?", "The router."), ("why?", "So it is."))
-    assert topic_of("and in the tests?", later) == Topic(FIRST, Need.RATHER)
+    assert topic_of("and in the tests?", later) == Topic(FIRST, Need.BESIDE)
     changed = talk((FIRST, "By tokens."), ("Where are cookies parsed?", "In jar.go."), ("why?", "So it is."))
     assert topic_of("what calls it?", changed) == Topic("Where are cookies parsed?", Need.RATHER)
     assert topic_of("why?", talk(("what is it?", "A router."))) == Topic("what is it?", Need.ALWAYS)
+
+
+def test_what_was_not_found_is_a_topic_only_where_nothing_was() -> None:
+    refused = ("how do I bake bread?", NOT_FOUND_ANSWER)
+    assert topic_of("what calls it?", talk((FIRST, "By tokens."), refused)) == Topic(FIRST, Need.RATHER)
+    assert topic_of("why?", talk(refused)) == Topic("how do I bake bread?", Need.ALWAYS)
+
+
+def test_what_was_named_beside_a_topic_is_the_topic_once_it_is_spoken_of() -> None:
+    beside = "what about websockets?"
+    moved = talk(
+        (FIRST, "By tokens."), (beside, "Each websocket has a reader; its websocket is closed at the end [1].")
+    )
+    assert topic_of("who closes it?", moved) == Topic(beside, Need.RATHER, before="")
+    stayed = talk((FIRST, "By tokens."), (beside, "The throttle takes a websocket for one of its requests [1]."))
+    assert topic_of("who closes it?", stayed) == Topic(FIRST, Need.RATHER)
+
+
+def test_a_topic_that_may_itself_go_on_from_another_question_has_that_before_it() -> None:
+    later = "what happens when the backlog is full?"
+    turns = (*TALK, *talk((later, "It waits.")))
+    assert topic_of("why?", turns) == Topic(later, Need.ALWAYS, before=FIRST)
+    turns = (*TALK, *talk(("Where are cookies parsed?", "In the jar.")))
+    assert topic_of("why?", turns) == Topic("Where are cookies parsed?", Need.ALWAYS)
+
+
+def test_turns_in_any_order_are_read() -> None:
+    assert topic_of("why?", (Turn("assistant", "Hello."), Turn("user", FIRST))) == Topic(FIRST, Need.ALWAYS)
+    assert topic_of("why?", (Turn("user", FIRST), Turn("user", " "), Turn("assistant", ""))) == Topic(
+        FIRST, Need.ALWAYS
+    )
 
 
 def test_a_long_question_is_searched_for_again_in_part() -> None:
@@ -93,6 +144,7 @@ def test_what_is_about_something_else_stays_unanswered() -> None:
     assert not is_answerable("how does it make bread?", Need.RATHER, {"bread"})
     assert is_answerable("and which tests cover it?", Need.RATHER, {"cover"})
     assert is_answerable("what happens when the backlog is full?", Need.IF_REFUSED, {"happen"})
+    assert not is_answerable("what's the best pizza topping?", Need.IF_REFUSED, {"pizza"})
     assert not is_answerable("how do I limit my spending?", Need.IF_REFUSED, {"spend"})
     assert is_answerable("why?", Need.ALWAYS, frozenset())
 
@@ -131,6 +183,35 @@ async def test_a_question_that_goes_on_is_answered_from_what_it_goes_on_from() -
     prompt = model.prompts[-1]
     assert prompt.question == "why?"
     assert prompt.messages()[-1].content.endswith("Question: why?")
+
+
+@pytest.mark.asyncio
+async def test_what_a_question_names_beside_the_topic_is_found_by_itself() -> None:
+    corpus = await corpus_of(ScriptedChatModel(["There [1]."]))
+    turns = talk(("how does the throttle middleware limit requests", "By tokens."))
+    found = await answer(corpus, "and cookies parsed in jar?", *turns)
+    assert [source.file_path for source in found.sources] == ["web/jar.py"]
+    found = await answer(corpus, "and the tokens?", *turns)
+    assert [source.file_path for source in found.sources] == ["web/throttle.py"]
+    assert found.done.plan["searched"] == "how does the throttle middleware limit requests and the tokens?"
+
+
+@pytest.mark.asyncio
+async def test_what_a_topic_went_on_from_is_searched_too_where_the_two_find_nothing() -> None:
+    corpus = await corpus_of(ScriptedChatModel(["There [1]."]))
+    first, later = "throttle middleware limits requests by tokens", "which requests wait?"
+    found = await answer(corpus, "why?", *talk((first, "By tokens."), (later, "They wait.")))
+    assert [source.file_path for source in found.sources] == ["web/throttle.py"]
+    assert found.done.plan["searched"] == f"{first} {later} why?"
+
+
+@pytest.mark.asyncio
+async def test_why_of_what_was_not_found_is_not_found() -> None:
+    model = ScriptedChatModel()
+    corpus = await corpus_of(model)
+    found = await answer(corpus, "why?", *talk(("how do I bake bread?", NOT_FOUND_ANSWER)))
+    assert found.done.outcome is Outcome.NOT_FOUND
+    assert not model.prompts
 
 
 @pytest.mark.asyncio
