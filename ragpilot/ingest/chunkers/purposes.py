@@ -10,12 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from ragpilot.ingest.chunkers.labels import BREADCRUMB, unnumbered
 from ragpilot.ingest.chunkers.spans import Span
 
-OVERVIEW = "readme: overview of this repository: what this project is, what it does, what it is for"
-INSTALL = "how to install this project, set it up, get started"
+OVERVIEW = (
+    "overview: what is this? overview of this repository: what problem does this project solve, what does it do,"
+    " why should I use this"
+)
+INSTALL = "how to install this project, set it up, download it, get started with it"
+REQUIREMENTS = "requirements: which versions of languages and systems this project supports"
 USE = "usage: how do I run this, start it, use it"
 TEST = "testing: how to run the tests, the test suite of this project"
 BUILD = "how to build this software, compile it from source"
@@ -23,16 +28,21 @@ DOCUMENT = "how to build the documentation"
 LINT = "how to lint and format the code"
 DEPLOY = "how to deploy this project"
 CONTRIBUTE = "contributing: how to contribute to this project, report bugs and send pull requests"
-CHANGES = "changelog: what is new in the latest version, what changed in the last release"
-CHECKS = "continuous integration: how ci is set up, what runs on each commit and pull request"
-SECURITY = "security policy: how to report a security issue, a vulnerability of this project"
+CHANGES = "changelog of this project: release notes, what changed and what is new in a release"
+CHECKS = "continuous integration: how ci is set up, which checks its pipeline runs on each commit and pull request"
+SECURITY = (
+    "security of this software: whom to tell of a security issue, how to report or disclose a vulnerability,"
+    " security policy"
+)
+LICENSE = "license: is this open source, under which terms may this code be used, commercially too"
+HELP = "getting help: where can I get help, ask a question about this software, chat, forum, documentation"
 DEPENDENCIES = "dependencies: what this project depends on, which packages and libraries it needs"
 PEOPLE = "authors and maintainers: who wrote this project, who maintains it, whom to contact"
-EXAMPLES = "examples: where examples of this project are"
+EXAMPLES = "examples: example programs and sample code of this project"
 
 _MOST = 3
 """Spans of one document that are named for one purpose; what follows is about details."""
-_ADORNMENT = re.compile(r"^[\W\d_]+|[\W_]+$")
+_ADORNMENT = re.compile(r"^(?::\w+:|[\W\d_])+|[\W_]+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +74,23 @@ _OWN = _file(rf"{_DOCS}(?:readme|contribut\w+|develop\w*|hacking|test(?:s|ing)){
 _MANIFESTS = _file(r"(?:package|composer)\.json|cargo\.toml|pyproject\.toml|pipfile|setup\.cfg|pom\.xml")
 
 _PURPOSES = (
-    _Purpose(OVERVIEW, _file(rf"readme{_TEXT}"), opening=True),
     _Purpose(INSTALL, _file(rf"{_DOCS}(?:install(?:ation|ing)?|(?:getting|get)[-_]?started|quick[-_]?start){_TEXT}")),
     _Purpose(
         INSTALL,
         _GUIDES,
         _file(
-            r"(?:how to )?install(?:ing|ation)?\b.{0,30}|get(?:ting)? started|quick ?-?start"
+            r"(?:how to )?install(?:ing|ation)?\b.{0,40}|get(?:ting)? started|quick ?-?start"
+            r"|adding .+ as a dependency|downloads?"
             r"|(?:development |local |environment |project )*set(?:ting)? ?-?up"
             r"(?: (?:an? |the |your |local |development |dev )*(?:environment|project|repository|locally))?"
+        ),
+    ),
+    _Purpose(
+        REQUIREMENTS,
+        _GUIDES,
+        _file(
+            r"(?:system )?requirements|prerequisites|(?:minimum )?(?:supported )?(?:\w+ )?(?:versions?|platforms)"
+            r"(?: (?:support|policy|guidance))?"
         ),
     ),
     _Purpose(USE, _GUIDES, _file(r"(?:basic )?usage|(?:how to )?(?:run|use|start)(?: it)?|running(?: it| locally)?")),
@@ -81,9 +99,9 @@ _PURPOSES = (
     ),
     _Purpose(TEST, _GUIDES, _file(r"(?:how to )?(?:run|running) (?:the |all |unit )*tests?\b.{0,20}")),
     _Purpose(BUILD, _GUIDES, _file(r"(?:how to )?(?:build|building|compil(?:e|ing))(?: from source| it)?")),
-    _Purpose(BUILD, _file(rf"{_DOCS}build(?:ing)?{_TEXT}")),
+    _Purpose(BUILD, _file(rf"{_DOCS}build(?:ing)?{_TEXT}|build\.(?:sh|ps1|cmd|bat)")),
     _Purpose(CONTRIBUTE, _file(rf"{_DOCS}contribut(?:ing|e|ion){_TEXT}")),
-    _Purpose(CONTRIBUTE, _GUIDES, _file(r"(?:how to )?contribut(?:e|ing|ions?)")),
+    _Purpose(CONTRIBUTE, _GUIDES, _file(r"(?:how to )?contribut(?:e|ing|ions?)(?: to .+)?")),
     _Purpose(CHANGES, _file(rf"(?:docs?/)?(?:changelog|changes|history|news|release[-_]?notes|releases){_TEXT}")),
     _Purpose(
         CHECKS,
@@ -93,10 +111,33 @@ _PURPOSES = (
         ),
     ),
     _Purpose(SECURITY, _file(rf"{_DOCS}security{_TEXT}")),
+    _Purpose(
+        SECURITY,
+        _GUIDES,
+        _file(
+            r"(?:reporting )?(?:an? )?(?:security|vulnerabilit(?:y|ies))"
+            r"(?: (?:issues?|policy|reports?|reporting|bugs))?"
+        ),
+    ),
     _Purpose(DEPENDENCIES, _MANIFESTS, _file(r"(?:[\w.-]*\.)?(?:dev-?)?dependenc(?:y|ies)(?:-groups)?|require")),
     _Purpose(DEPENDENCIES, _file(r"requirements\.txt|go\.mod|gemfile")),
     _Purpose(PEOPLE, _file(rf"(?:\.github/|docs/)?(?:maintainers|authors|contributors|codeowners){_TEXT}")),
+    _Purpose(PEOPLE, _MANIFESTS, _file(r"(?:[\w.-]*\.)?(?:authors?|maintainers|contributors|developers)")),
+    _Purpose(
+        PEOPLE, _GUIDES, _file(r"(?:authors?|credits|maintainers?|contributors|(?:\w+ )*team(?: members)?|contact)")
+    ),
+    _Purpose(LICENSE, _file(r"(?:un)?licen[cs]e(?:[-.]\w+)?|copying")),
+    _Purpose(LICENSE, _GUIDES, _file(r"(?:copyright (?:and|&) )?licen[cs](?:e|ing)(?: information)?")),
+    _Purpose(
+        HELP, _GUIDES, _file(r"(?:get(?:ting)? )?help(?: (?:and|&) docs)?|(?:asking )?questions|(?:\w+ \W )?community")
+    ),
+    _Purpose(HELP, _GUIDES, _file(r"(?:community )?support|doc(?:umentation|s)|documentation quick links")),
     _Purpose(EXAMPLES, _file(rf"_?examples?/readme{_TEXT}")),
+    _Purpose(EXAMPLES, _GUIDES, _file(r"(?:an? )?(?:(?:basic|quick|simple|usage) )*examples?")),
+    _Purpose(
+        OVERVIEW, _file(rf"readme{_TEXT}"), _file(r"overview|introduction|about|what is \S+|why (?:should i )?use .+")
+    ),
+    _Purpose(OVERVIEW, _file(rf"readme{_TEXT}"), opening=True),
 )
 
 _RUNNERS = {"makefile": "make", "gnumakefile": "make", "justfile": "just"}
@@ -132,9 +173,22 @@ def name_purposes(path: str, spans: list[Span]) -> list[Span]:
 
 def _places(purpose: _Purpose, spans: list[Span]) -> Iterable[int]:
     if purpose.opening:
-        first = unnumbered(spans[0].title)
-        return (at for at, span in enumerate(spans) if unnumbered(span.title) == first)
+        return _opening([unnumbered(span.title) for span in spans])
     return (at for at, span in enumerate(spans) if purpose.heading is None or purpose.heading.fullmatch(_heading(span)))
+
+
+def _opening(titles: list[str]) -> Iterable[int]:
+    """What stands before the second heading, or before the first sections, where only a logo stands before the first.
+
+    Of a document that begins with a section, only its first piece.
+    """
+    if BREADCRUMB in titles[0]:
+        return range(1)
+    chapters = [(title, len(list(same))) for title, same in groupby(titles)]
+    (_, count), *others = chapters
+    if len(others) > 1 and all(title.startswith(others[0][0] + BREADCRUMB) for title, _ in others[1:]):
+        count += others[0][1]
+    return range(count)
 
 
 def _heading(span: Span) -> str:
