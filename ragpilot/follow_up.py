@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ragpilot.found import Retrieval
+from ragpilot.ingest.chunkers.purposes import OF_THE_PROJECT
 from ragpilot.lexical import QUESTION_WORDS, document_terms, terms, terms_of, words
 from ragpilot.routing import is_symbol, named_files, named_symbols
-from ragpilot.types import NOT_FOUND_ANSWER, Turn
+from ragpilot.types import NOT_FOUND_ANSWER, Hit, Turn
 
 _LONGEST_TOPIC = 300
 """Characters of an earlier question that are searched for again."""
@@ -36,10 +37,12 @@ _REFERS = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
+_PRONOUN = re.compile(r"\b(?:it|its|itself|they|them|their|these|those|that)\b|\bones?\W*$", re.IGNORECASE)
+"""What surely points back; "this" may stand for what the asker has before them: "who manages this building?"."""
 _GOES_ON = re.compile(
     r"^\W*(?:and|but|or|also|then|(?:the\s+)?same|(?:what|how)\s+about|what\s+else|anything\s+else)\b", re.IGNORECASE
 )
-_OF_THE_PROJECT = re.compile(
+_PROJECT_VERBS = re.compile(
     r"\b(?:install|set\s+up|build|built|compile|run|deploy|release|contribute|maintain\w*|licen[cs]ed?)\b",
     re.IGNORECASE,
 )
@@ -96,13 +99,21 @@ def topic_of(question: str, turns: Sequence[Turn]) -> Topic | None:
 
 
 def is_better_alone(question: str, need: Need, alone: Retrieval, together: Retrieval) -> bool:
-    """Whether what ``question`` finds by itself is rather meant than what it finds with its topic."""
+    """Whether what ``question`` finds by itself is rather meant than what it finds with its topic.
+
+    Without a pronoun, one of the hits must hold half of what it names: "where are my keys?" is no question about
+    sessions. "Is it open source?" is asked of the project, whatever was spoken of.
+    """
     if need == Need.ALWAYS:
         return False
-    if not (alone.hits and together.hits):
-        return not together.hits
+    if not together.hits or not (_PRONOUN.search(question) or _speaks_of(together, question)):
+        return True
+    if not alone.hits:
+        return False
+    of_the_project = alone.hits[0].chunk.header in OF_THE_PROJECT
     stronger = alone.evidence > together.evidence
-    return stronger or (need == Need.BESIDE and _held(question, alone) > _held(question, together))
+    beside = need == Need.BESIDE and _held(question, alone.hits[0]) > _held(question, together.hits[0])
+    return of_the_project or stronger or beside
 
 
 def is_answerable(question: str, need: Need, unknown: Collection[str]) -> bool:
@@ -122,7 +133,7 @@ def _need(question: str, exchange: Sequence[Turn]) -> Need | None:
     if not _named(question):
         return Need.ALWAYS
     if _points_back(question):
-        if _OF_THE_PROJECT.search(question):
+        if _PROJECT_VERBS.search(question):
             return Need.IF_REFUSED
         return Need.BESIDE if _names_another(question) else Need.RATHER
     said = {term for turn in exchange for term in terms(turn.content)}
@@ -161,9 +172,13 @@ def _took_over(question: str, said: str, topic: str) -> bool:
     return sum(own) > len(own) * max((spoken[term] for term in _terms(topic) - _terms(question)), default=0)
 
 
-def _held(question: str, found: Retrieval) -> int:
-    """How many terms of a question its best hit holds."""
-    chunk = found.hits[0].chunk
+def _speaks_of(found: Retrieval, question: str) -> bool:
+    return max(_held(question, hit) for hit in found.hits) * 2 >= len(_terms(question))
+
+
+def _held(question: str, hit: Hit) -> int:
+    """How many terms of a question a hit holds."""
+    chunk = hit.chunk
     held = document_terms(chunk.text, path=chunk.path, symbol=chunk.symbol, header=chunk.header)
     return sum(term in held for term in _terms(question))
 

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
+from ragpilot import routing
 from ragpilot.config import CorpusSettings, RetrievalSettings, Settings
 from ragpilot.events import Answer
-from ragpilot.follow_up import Need, Topic, is_answerable, topic_of
-from ragpilot.types import NOT_FOUND_ANSWER, Actor, Outcome, Turn
-from tests.builders import chunk, request
+from ragpilot.follow_up import Need, Topic, is_answerable, is_better_alone, topic_of
+from ragpilot.found import Retrieval
+from ragpilot.ingest.chunkers.purposes import LICENSE
+from ragpilot.types import NOT_FOUND_ANSWER, Actor, Bounds, Outcome, Turn
+from tests.builders import chunk, hit, request
 from tests.corpus import Corpus
 from tests.fakes import ANN, BOB, ScriptedChatModel
 
@@ -149,6 +153,30 @@ def test_what_is_about_something_else_stays_unanswered() -> None:
     assert is_answerable("why?", Need.ALWAYS, frozenset())
 
 
+def found(path: str, text: str, evidence: float, *, header: str | None = None) -> Retrieval:
+    hits = (hit(chunk(path, text, header=header)),)
+    plan = routing.plan("why?", top_k=None, default_k=8, source_types=frozenset())
+    return Retrieval(hits, Bounds(0.35, "default", 0.5, "default"), plan, evidence=evidence)
+
+
+def test_what_only_the_project_has_is_asked_of_the_project() -> None:
+    session = found("session.py", "sessions are signed in an open way", 0.8)
+    licence = found("LICENSE", "Permission is granted.", 0.6, header=LICENSE)
+    prose = found("sources.py", "open the sources", 0.6)
+    assert is_better_alone("is it open source?", Need.RATHER, licence, session)
+    assert not is_better_alone("is it open source?", Need.RATHER, prose, session)
+    assert not is_better_alone("what is it?", Need.ALWAYS, licence, session)
+
+
+def test_what_has_no_pronoun_must_be_spoken_of_where_the_topic_is() -> None:
+    session = found("session.py", "sessions are signed", 0.8)
+    nothing = replace(session, hits=())
+    assert is_better_alone("where are my keys?", Need.RATHER, nothing, session)
+    assert is_better_alone("who manages this building?", Need.RATHER, nothing, session)
+    assert not is_better_alone("which sessions?", Need.RATHER, nothing, session)
+    assert not is_better_alone("is it safe?", Need.RATHER, nothing, session)
+
+
 # --- through the service
 
 THROTTLE = chunk("web/throttle.py", "throttle middleware limits requests by tokens", header="throttle middleware")
@@ -228,7 +256,7 @@ async def test_what_stands_nowhere_is_not_found_in_a_conversation_either() -> No
     model = ScriptedChatModel()
     corpus = await corpus_of(model)
     turns = talk(("how does the throttle middleware limit requests", "By tokens."))
-    for question in ("how does it bake bread?", "what is the capital of France?", "thanks"):
+    for question in ("how does it bake bread?", "what is the capital of France?", "where are my cookies?", "thanks"):
         assert (await answer(corpus, question, *turns)).done.outcome is Outcome.NOT_FOUND
     assert not model.prompts
 

@@ -40,6 +40,26 @@ DEPENDENCIES = "dependencies: what this project depends on, which packages and l
 PEOPLE = "authors and maintainers: who wrote this project, who maintains it, whom to contact"
 EXAMPLES = "examples: example programs and sample code of this project"
 
+OF_THE_PROJECT = frozenset(
+    {
+        OVERVIEW,
+        INSTALL,
+        REQUIREMENTS,
+        USE,
+        BUILD,
+        DOCUMENT,
+        LINT,
+        DEPLOY,
+        CONTRIBUTE,
+        CHANGES,
+        CHECKS,
+        SECURITY,
+        LICENSE,
+    }
+    | {HELP, DEPENDENCIES, PEOPLE}
+)
+"""What only the project as a whole has; tests and examples, any part of it may have."""
+
 _MOST = 3
 """Spans of one document that are named for one purpose; what follows is about details."""
 _ADORNMENT = re.compile(r"^(?::\w+:|[\W\d_])+|[\W_]+$")
