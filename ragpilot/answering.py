@@ -106,7 +106,7 @@ class AskService:
             budget=self._settings.prompt.context_budget,
             window=self._chat.context_window,
             answer_tokens=self._settings.chat.max_answer_tokens,
-            turns=request.conversation,
+            turns=() if self._chat.identity.extract else request.conversation,  # extracts quote blocks alone
             searched=searched,
         )
         pieces: list[str] = []

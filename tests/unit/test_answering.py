@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,18 @@ async def test_tokens_then_one_sources_then_done() -> None:
     assert done.request_id == "request-1"
     assert done.receipt[0]["fate"] == "in_prompt"
     assert {"embed", "search", "rank", "first_token", "total"} <= done.timings.keys()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("extract", [False, True])
+async def test_earlier_turns_are_for_models_that_read_them(extract: bool) -> None:
+    model = ScriptedChatModel(["It stands there [1]."])
+    model.identity = replace(model.identity, extract=extract)
+    turns = (Turn("user", "where?"), Turn("assistant", "there " * 4_000))
+    found = await events(await corpus_of(model), request("context budget", conversation=turns))
+    done = found[-1]
+    assert isinstance(done, Done)
+    assert any("earlier turn" in warning for warning in done.warnings) is not extract
 
 
 @pytest.mark.asyncio
