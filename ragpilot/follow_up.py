@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ragpilot.found import Retrieval
-from ragpilot.ingest.chunkers.purposes import OF_THE_PROJECT
 from ragpilot.lexical import QUESTION_WORDS, document_terms, terms, terms_of, words
+from ragpilot.project_questions import OF_THE_PROJECT
 from ragpilot.routing import is_symbol, named_files, named_symbols
 from ragpilot.types import NOT_FOUND_ANSWER, Hit, Turn
 
@@ -55,6 +55,7 @@ _MORE = frozenset(
     """.split()
 )
 """Words by which one asks for more of the same, or how it goes on."""
+_ASKING = QUESTION_WORDS | _MORE
 
 
 class Need(StrEnum):
@@ -188,5 +189,4 @@ def _terms(question: str) -> set[str]:
 
 
 def _named(question: str) -> list[str]:
-    asking = QUESTION_WORDS | _MORE
-    return [word for word in words(_CONTRACTION.sub(" ", question)) if word.lower() not in asking]
+    return [word for word in words(_CONTRACTION.sub(" ", question)) if word.lower() not in _ASKING]

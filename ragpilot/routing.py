@@ -79,6 +79,8 @@ _MESSAGE = re.compile(
 """Who asks for a message, and does not quote it."""
 _ROUTE = re.compile(r"\b(GET|PUT|POST|DELETE|PATCH|HEAD|OPTIONS|TRACE) (/[^\s?\"'`,]*)")
 """An operation of an API."""
+_INTERROGATIVES = frozenset("how really what when where which who whom whose why yes".split())
+"""Alone, they ask or answer; they stand in many texts and name nothing."""
 _IDENTIFIER = re.compile(r"^[\w$@]+(?:(?:\.|::|->|#)[\w$@]+)*(?:\(\))?$")
 _CODE_WORD = re.compile(r"\w+(?:\.|::|->|#)\w+|\w*_\w+|[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*|\w+\(\)")
 _USED = re.compile(
@@ -155,6 +157,8 @@ def _says_something(phrase: list[str]) -> bool:
 def is_symbol(question: str) -> bool:
     """Whether the question is nothing but the name of something in code."""
     bare = question.strip().rstrip("?").strip("`\"' ")
+    if bare.lower() in _INTERROGATIVES:
+        return False
     return bool(_IDENTIFIER.match(bare)) and (bool(_CODE_WORD.fullmatch(bare)) or len(bare) > 2)
 
 

@@ -2,8 +2,8 @@
 
 Keyed by the embedder's identity and the text, so that a vector from it is the one the embedder would give; with a
 checksum, so that one that was damaged since is not taken for it, and is embedded again. Bounded in size; what was used
-longest ago goes first. Never the reason why a run fails: without it, everything is embedded. Nor
-the reason why a disk is full: it leaves the last of it to the index.
+longest ago goes first. Never the reason why a run fails: without it, everything is embedded. Nor the reason why a disk
+is full: it leaves the last of it to the index.
 """
 
 from __future__ import annotations

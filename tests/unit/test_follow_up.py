@@ -10,7 +10,7 @@ from ragpilot.config import CorpusSettings, RetrievalSettings, Settings
 from ragpilot.events import Answer
 from ragpilot.follow_up import Need, Topic, is_answerable, is_better_alone, topic_of
 from ragpilot.found import Retrieval
-from ragpilot.ingest.chunkers.purposes import LICENSE
+from ragpilot.project_questions import LICENSE
 from ragpilot.types import NOT_FOUND_ANSWER, Actor, Bounds, Outcome, Turn
 from tests.builders import chunk, hit, request
 from tests.corpus import Corpus

@@ -48,6 +48,10 @@ def test_the_core_loads_no_framework_and_no_vendor() -> None:
     assert loaded_by(*CORE).isdisjoint(HEAVY)
 
 
+def test_what_answers_loads_nothing_of_what_indexes() -> None:
+    assert loaded_by("ragpilot.answering", "ragpilot.searching").isdisjoint({"tree_sitter", "yaml"})
+
+
 @pytest.mark.parametrize("module", ["ragpilot.cli", "tui.backend"])
 def test_what_starts_a_command_loads_no_framework_and_no_vendor(module: str) -> None:
     assert loaded_by(module).isdisjoint({*HEAVY, "tiktoken", "tree_sitter"})

@@ -78,6 +78,8 @@ def test_a_bare_word_is_a_symbol_and_a_sentence_is_none() -> None:
     assert is_symbol("`build_prompt()`")
     assert not is_symbol("where is it")
     assert not is_symbol("a b")
+    for word in ("why?", "How", "really?", "yes"):
+        assert not is_symbol(word)
 
 
 def test_files_that_a_question_names() -> None:

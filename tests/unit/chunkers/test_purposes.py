@@ -3,9 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ragpilot import project_questions
 from ragpilot.adapters.minilm import MiniLmEmbedder
-from ragpilot.ingest.chunkers import chunk_text, purposes
-from ragpilot.ingest.chunkers.purposes import OVERVIEW
+from ragpilot.ingest.chunkers import chunk_text
+from ragpilot.project_questions import OVERVIEW
 
 README = "# Kestrel\n\nKestrel moves parcels between depots.\n\n## Use\n\nCall `kestrel send`.\n"
 
@@ -48,7 +49,7 @@ def test_the_first_heading_below_a_logo_belongs_to_the_opening() -> None:
 def test_of_a_readme_that_begins_with_a_section_the_first_piece_is_its_opening() -> None:
     text = "# Kestrel\n\n## Usage\n\n" + "\n\n".join(f"Depot {at} sends parcels to all. " * 18 for at in range(3))
     headers = [span.header for span in chunk_text("README.md", text, "docs-markdown")]
-    assert headers == [OVERVIEW, purposes.USE, purposes.USE]
+    assert headers == [OVERVIEW, project_questions.USE, project_questions.USE]
 
 
 SECTIONS = """# Kestrel
@@ -85,7 +86,7 @@ Parcels are set up in depots.
 """
 
 
-PURPOSES = {value for name, value in vars(purposes).items() if name.isupper() and isinstance(value, str)}
+PURPOSES = {value for name, value in vars(project_questions).items() if name.isupper() and isinstance(value, str)}
 
 
 def headings(path: str, text: str, source_type: str = "docs-markdown") -> dict[str, str]:
@@ -97,33 +98,33 @@ def test_sections_of_the_documents_of_a_project_are_named_by_what_they_are_looke
     assert found.pop("Setup and fixtures of parcels").startswith("readme: kestrel setup and fixtures of parcels")
     assert found == {
         "Kestrel": OVERVIEW,
-        "🚀 Installation on Linux": purposes.INSTALL,
-        "2. Usage": purposes.USE,
-        "Running the tests": purposes.TEST,
-        "Testing": purposes.TEST,
-        "Building from source": purposes.BUILD,
-        "Contributing": purposes.CONTRIBUTE,
+        "🚀 Installation on Linux": project_questions.INSTALL,
+        "2. Usage": project_questions.USE,
+        "Running the tests": project_questions.TEST,
+        "Testing": project_questions.TEST,
+        "Building from source": project_questions.BUILD,
+        "Contributing": project_questions.CONTRIBUTE,
     }
 
 
 @pytest.mark.parametrize(
     ("heading", "header"),
     [
-        ("Adding `Kestrel` as a Dependency", purposes.INSTALL),
-        ("Supported Versions", purposes.REQUIREMENTS),
-        ("Python Version", purposes.REQUIREMENTS),
-        ("Prerequisites", purposes.REQUIREMENTS),
-        ("Contributing to the kestrel project", purposes.CONTRIBUTE),
-        ("Security Issues", purposes.SECURITY),
-        ("Vulnerability reporting", purposes.SECURITY),
-        ("License", purposes.LICENSE),
-        ("Copyright and licence", purposes.LICENSE),
-        ("Help and docs", purposes.HELP),
-        ("Docs & Community", purposes.HELP),
-        ("Support", purposes.HELP),
-        ("Current project team members", purposes.PEOPLE),
-        (":wave: Credits", purposes.PEOPLE),
-        ("A Simple Example", purposes.EXAMPLES),
+        ("Adding `Kestrel` as a Dependency", project_questions.INSTALL),
+        ("Supported Versions", project_questions.REQUIREMENTS),
+        ("Python Version", project_questions.REQUIREMENTS),
+        ("Prerequisites", project_questions.REQUIREMENTS),
+        ("Contributing to the kestrel project", project_questions.CONTRIBUTE),
+        ("Security Issues", project_questions.SECURITY),
+        ("Vulnerability reporting", project_questions.SECURITY),
+        ("License", project_questions.LICENSE),
+        ("Copyright and licence", project_questions.LICENSE),
+        ("Help and docs", project_questions.HELP),
+        ("Docs & Community", project_questions.HELP),
+        ("Support", project_questions.HELP),
+        ("Current project team members", project_questions.PEOPLE),
+        (":wave: Credits", project_questions.PEOPLE),
+        ("A Simple Example", project_questions.EXAMPLES),
         ("Why should I use Kestrel?", OVERVIEW),
     ],
 )
@@ -133,7 +134,7 @@ def test_headings_by_which_such_a_section_is_known(heading: str, header: str) ->
 
 
 def test_elsewhere_a_section_is_about_what_the_document_is_about() -> None:
-    assert headings("docs/dev/index.md", SECTIONS)["Running the tests"] == purposes.TEST
+    assert headings("docs/dev/index.md", SECTIONS)["Running the tests"] == project_questions.TEST
     assert headings("docs/dev/index.md", SECTIONS)["Testing"].startswith("docs dev: kestrel testing")
     for path in ("docs/depots.md", "packages/kestrel/README.md", "docs/tutorial/index.md"):
         assert not set(headings(path, SECTIONS).values()) & PURPOSES
@@ -142,15 +143,15 @@ def test_elsewhere_a_section_is_about_what_the_document_is_about() -> None:
 @pytest.mark.parametrize(
     ("path", "source_type", "text", "header"),
     [
-        ("docs/user/install.rst", "docs-text", "Kestrel\n=======\n\npip install kestrel\n", purposes.INSTALL),
-        (".github/CONTRIBUTING.md", "docs-markdown", "# Hello\n\nTalk to us first.\n", purposes.CONTRIBUTE),
-        ("CHANGES.rst", "docs-text", "Version 2\n---------\n\nReleased: parcels fly.\n", purposes.CHANGES),
-        ("SECURITY.md", "docs-markdown", "# Holes\n\nWrite to us in private.\n", purposes.SECURITY),
-        ("LICENSE-MIT", "docs-text", "Permission is granted to move parcels.\n", purposes.LICENSE),
-        ("AUTHORS", "docs-text", "Ann Ash\nBob Birch\n", purposes.PEOPLE),
-        (".github/workflows/main.yml", "config", "name: checks\non: push\n", purposes.CHECKS),
-        ("go.mod", "config", "module kestrel\n\nrequire example.com/depot v1.2.3\n", purposes.DEPENDENCIES),
-        ("examples/README.md", "docs-markdown", "# Parcels\n\nSome parcels.\n", purposes.EXAMPLES),
+        ("docs/user/install.rst", "docs-text", "Kestrel\n=======\n\npip install kestrel\n", project_questions.INSTALL),
+        (".github/CONTRIBUTING.md", "docs-markdown", "# Hello\n\nTalk to us first.\n", project_questions.CONTRIBUTE),
+        ("CHANGES.rst", "docs-text", "Version 2\n---------\n\nReleased: parcels fly.\n", project_questions.CHANGES),
+        ("SECURITY.md", "docs-markdown", "# Holes\n\nWrite to us in private.\n", project_questions.SECURITY),
+        ("LICENSE-MIT", "docs-text", "Permission is granted to move parcels.\n", project_questions.LICENSE),
+        ("AUTHORS", "docs-text", "Ann Ash\nBob Birch\n", project_questions.PEOPLE),
+        (".github/workflows/main.yml", "config", "name: checks\non: push\n", project_questions.CHECKS),
+        ("go.mod", "config", "module kestrel\n\nrequire example.com/depot v1.2.3\n", project_questions.DEPENDENCIES),
+        ("examples/README.md", "docs-markdown", "# Parcels\n\nSome parcels.\n", project_questions.EXAMPLES),
     ],
 )
 def test_whole_documents_are_named_in_their_first_spans(path: str, source_type: str, text: str, header: str) -> None:
@@ -161,7 +162,7 @@ def test_whole_documents_are_named_in_their_first_spans(path: str, source_type: 
 
 def test_only_the_first_spans_of_a_long_document_are_named() -> None:
     text = "".join(f"## {number}.0\n\nParcels of version {number} fly higher than before.\n\n" for number in range(9))
-    found = [span.header == purposes.CHANGES for span in chunk_text("CHANGELOG.md", text, "docs-markdown")]
+    found = [span.header == project_questions.CHANGES for span in chunk_text("CHANGELOG.md", text, "docs-markdown")]
     assert found == [True] * 3 + [False] * 6
 
 
@@ -171,11 +172,11 @@ def test_dependencies_and_authors_are_found_in_manifests() -> None:
         '  "dependencies": {\n    "depot": "^1.0.0",\n    "parcel": "^2.0.0"\n  }\n}\n'
     )
     found = {span.symbol: span.header for span in chunk_text("package.json", text, "config")}
-    assert found["dependencies"] == purposes.DEPENDENCIES
-    assert found["authors"] == purposes.PEOPLE
+    assert found["dependencies"] == project_questions.DEPENDENCIES
+    assert found["authors"] == project_questions.PEOPLE
     cargo = '[package]\nname = "kestrel"\nversion = "1.0.0"\n\n[dev-dependencies]\ndepot = "1.0"\nparcel = "2.0"\n'
     found = {span.symbol: span.header for span in chunk_text("Cargo.toml", cargo, "config")}
-    assert found["dev-dependencies"] == purposes.DEPENDENCIES
+    assert found["dev-dependencies"] == project_questions.DEPENDENCIES
 
 
 @pytest.mark.parametrize(("path", "runner"), [("Makefile", "make"), ("justfile", "just")])
@@ -188,20 +189,20 @@ def test_targets_are_named_by_the_command_that_makes_them(path: str, runner: str
 
 
 ASKED = {
-    purposes.INSTALL: ["how do I install it?", "how can I set this up locally?", "how do I get started"],
-    purposes.REQUIREMENTS: ["which versions are supported?", "system requirements"],
-    purposes.USE: ["how do I run this?", "how do I use it?"],
-    purposes.TEST: ["how do I run the tests?", "which command runs the tests?"],
-    purposes.BUILD: ["how do I build this?", "how do I compile the project"],
-    purposes.CONTRIBUTE: ["how do I contribute", "where do I send a pull request"],
-    purposes.CHANGES: ["what changed in the last release", "what's new?"],
-    purposes.CHECKS: ["how is CI set up?", "what does the CI run?"],
-    purposes.LICENSE: ["what is the license?", "can I use this commercially?", "is it open source?"],
-    purposes.HELP: ["is there a chat or forum?", "where is the documentation"],
-    purposes.SECURITY: ["how do I report a security issue?", "where do I report vulnerabilities?"],
-    purposes.DEPENDENCIES: ["which dependencies does it have", "which third-party libraries are used?"],
-    purposes.PEOPLE: ["who maintains this project?", "who are the authors"],
-    purposes.EXAMPLES: ["where are the examples", "is there an example?"],
+    project_questions.INSTALL: ["how do I install it?", "how can I set this up locally?", "how do I get started"],
+    project_questions.REQUIREMENTS: ["which versions are supported?", "system requirements"],
+    project_questions.USE: ["how do I run this?", "how do I use it?"],
+    project_questions.TEST: ["how do I run the tests?", "which command runs the tests?"],
+    project_questions.BUILD: ["how do I build this?", "how do I compile the project"],
+    project_questions.CONTRIBUTE: ["how do I contribute", "where do I send a pull request"],
+    project_questions.CHANGES: ["what changed in the last release", "what's new?"],
+    project_questions.CHECKS: ["how is CI set up?", "what does the CI run?"],
+    project_questions.LICENSE: ["what is the license?", "can I use this commercially?", "is it open source?"],
+    project_questions.HELP: ["is there a chat or forum?", "where is the documentation"],
+    project_questions.SECURITY: ["how do I report a security issue?", "where do I report vulnerabilities?"],
+    project_questions.DEPENDENCIES: ["which dependencies does it have", "which third-party libraries are used?"],
+    project_questions.PEOPLE: ["who maintains this project?", "who are the authors"],
+    project_questions.EXAMPLES: ["where are the examples", "is there an example?"],
 }
 OTHERS = [
     "how do I run a marathon",
